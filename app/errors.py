@@ -1,0 +1,90 @@
+"""What can go wrong in a use case, and the one table from an error to an HTTP status.
+
+    AppError
+    ├── NotFound          also for what belongs to somebody else
+    ├── NotAllowed        signed in, but not for this
+    ├── NotSignedIn       no session or key, or one that is no longer good
+    ├── InvalidInput      a field that a person can correct
+    ├── Conflict          the state of things does not allow it now (name taken, answer already being written)
+    ├── TooManyAttempts   wrong passwords; try again in `retry_after_s`
+    └── ModelUnavailable  not loaded, loading, failed; says which and what to do
+"""
+
+from __future__ import annotations
+
+from engine.errors import (
+    ContextLengthExceeded,
+    EngineError,
+    EngineFailed,
+    InvalidRequest,
+    ModelLoadError,
+    QueueFull,
+)
+
+
+class AppError(Exception):
+    """`str(error)` is a sentence for a person: what happened, and what to do."""
+
+
+class NotFound(AppError):
+    pass
+
+
+class NotAllowed(AppError):
+    pass
+
+
+class NotSignedIn(AppError):
+    pass
+
+
+class InvalidInput(AppError):
+    """`field` names the input to be corrected."""
+
+    def __init__(self, message: str, *, field: str | None = None) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+class Conflict(AppError):
+    pass
+
+
+class TooManyAttempts(AppError):
+    def __init__(self, message: str, *, retry_after_s: int) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
+class ModelUnavailable(AppError):
+    """The model exists but cannot answer now."""
+
+    def __init__(self, message: str, *, retry_after_s: int | None = None) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
+_STATUS: tuple[tuple[type[Exception], int, str, str | None], ...] = (
+    # most special first: error, status, OpenAI's `type`, OpenAI's `code`
+    (ContextLengthExceeded, 400, "invalid_request_error", "context_length_exceeded"),
+    (InvalidRequest, 400, "invalid_request_error", None),
+    (InvalidInput, 400, "invalid_request_error", None),
+    (NotSignedIn, 401, "authentication_error", "invalid_api_key"),
+    (NotAllowed, 403, "permission_error", None),
+    (NotFound, 404, "not_found_error", None),
+    (Conflict, 409, "conflict_error", None),
+    (TooManyAttempts, 429, "rate_limit_error", "too_many_attempts"),
+    (QueueFull, 429, "rate_limit_error", "queue_full"),
+    (ModelUnavailable, 503, "unavailable_error", "model_unavailable"),
+    (ModelLoadError, 503, "unavailable_error", "model_load_failed"),
+    (EngineFailed, 503, "unavailable_error", "engine_failed"),
+    (EngineError, 500, "server_error", None),
+)
+
+
+def status_of(error: Exception) -> tuple[int, str, str | None]:
+    """(HTTP status, OpenAI error type, OpenAI error code) of an error; 500 for any that is not ours."""
+    for kind, status, error_type, code in _STATUS:
+        if isinstance(error, kind):
+            return status, error_type, code
+    return 500, "server_error", None

@@ -1,0 +1,65 @@
+"""Settings: a flag wins over the environment (`INGLENOOK_*`), the environment over `inglenook.toml` in the data folder.
+
+Read once at start by `app.main` and `app.cli`, and passed down; nothing else reads the environment.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from platformdirs import user_data_path
+from pydantic import Field
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+DEFAULT_PORT = 8420
+CONFIG_FILE_NAME = "inglenook.toml"
+
+
+class Settings(BaseSettings):
+    model_config = SettingsConfigDict(env_prefix="INGLENOOK_", extra="forbid", frozen=True)
+
+    data_dir: Path = Field(default_factory=lambda: user_data_path("inglenook", appauthor=False))
+    host: str = "127.0.0.1"
+    port: int = Field(default=DEFAULT_PORT, ge=0, le=65535)
+    model: str | None = None                                  # id of the model to load at start; None: the default one
+    allowed_hosts: tuple[str, ...] = ()                       # names beside localhost and this machine's addresses
+    session_days: int = Field(default=30, ge=1, le=365)
+    threads: int | None = Field(default=None, ge=1)           # for decoding; None: measured from the machine
+    context_tokens: int | None = Field(default=None, ge=256)  # a sequence's window; None: from the memory plan
+    max_num_seqs: int | None = Field(default=None, ge=1, le=256)
+    cache_bytes: int | None = Field(default=None, ge=0)       # host memory for idle prefixes; None: from the memory plan
+    max_queue: int = Field(default=256, ge=1)                 # waiting requests before 429
+
+    @property
+    def database_path(self) -> Path:
+        return self.data_dir / "inglenook.sqlite3"
+
+    @property
+    def models_dir(self) -> Path:
+        return self.data_dir / "models"
+
+    @classmethod
+    def load(cls, **flags: Any) -> Settings:
+        """`flags` whose value is None are as if not given. Raises pydantic.ValidationError with the field's name."""
+        given = {name: value for name, value in flags.items() if value is not None}
+        return cls(**given)
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        data_dir = init_settings().get("data_dir") or env_settings().get("data_dir")
+        folder = Path(data_dir) if data_dir else user_data_path("inglenook", appauthor=False)
+        file = TomlConfigSettingsSource(settings_cls, toml_file=folder / CONFIG_FILE_NAME)
+        return init_settings, env_settings, file

@@ -1,0 +1,65 @@
+"""The lower seam: a batch in, tokens out. Everything here is called on the engine's own thread, except the tokenizer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from engine.batch import Batch, StepOutput
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackendInfo:
+    """What a loaded back end can hold. Fixed for its lifetime."""
+
+    name: str                      # "llama.cpp", "torch", "scripted"
+    version: str
+    device: str                    # "cpu", "cuda:0"
+    block_size: int                # tokens
+    num_blocks: int
+    max_num_seqs: int
+    max_num_batched_tokens: int
+    max_model_len: int             # tokens a sequence may have, prompt and output
+    vocab_size: int
+    prefix_cache: bool
+    weight_bytes: int = 0
+    kv_bytes: int = 0              # resident for running sequences
+    cache_bytes: int = 0           # at most, for idle prefixes
+
+
+class Tokenizer(Protocol):
+    """Text to tokens and back. Thread-safe: long texts are encoded off the event loop."""
+
+    @property
+    def vocab_size(self) -> int: ...
+    @property
+    def eog_token_ids(self) -> frozenset[int]: ...          # every token that ends a generation
+    @property
+    def bos_token(self) -> str: ...                          # "" where the model has none
+    @property
+    def eos_token(self) -> str: ...
+    @property
+    def chat_template(self) -> str | None: ...               # Jinja source, None for a base model
+
+    def encode(self, text: str, *, add_special: bool, parse_special: bool) -> list[int]:
+        """`add_special` puts BOS where the model wants it; `parse_special` reads markers such as <|im_end|> as tokens."""
+
+    def token_bytes(self, token_id: int) -> bytes:
+        """The bytes that a token adds to the text: maybe part of a character, empty for control tokens."""
+
+
+class Backend(Protocol):
+    """Forward and sample. Raises only for faults of its own: the scheduler never sends what `info` does not allow."""
+
+    @property
+    def info(self) -> BackendInfo: ...
+    @property
+    def tokenizer(self) -> Tokenizer: ...
+
+    def execute(self, batch: Batch) -> StepOutput:
+        """Apply `released`, `evicted` and `rows` in this order. A batch without rows is legal and computes nothing."""
+
+    def check_integrity(self) -> None:
+        """Called when no sequence runs: raise EngineFailed if slots or blocks are held that nobody owns."""
+
+    def close(self) -> None: ...

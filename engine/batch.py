@@ -1,0 +1,66 @@
+"""What the scheduler hands to a back end, and what comes back: one `Batch` in, one `StepOutput` out, a step.
+
+A back end applies a batch in this order, so that a slot or a block freed in a step can be used again in the same step:
+`released`, then `evicted`, then `rows`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from engine.params import SamplingParams
+
+
+@dataclass(slots=True, kw_only=True)
+class SamplingInput:
+    """All that choosing the next token of a row needs. `token_ids` is the sequence's own list: read it, never keep it."""
+
+    params: SamplingParams
+    seed: int
+    token_ids: list[int]              # prompt and output so far, this step's tokens included
+    num_prompt_tokens: int
+
+
+@dataclass(slots=True, kw_only=True)
+class BatchRow:
+    """One sequence's share of a step."""
+
+    slot: int                         # 0 .. max_num_seqs-1, the sequence's own while it runs
+    token_ids: list[int]              # to be computed in this step, at least one
+    position: int                     # of the first of them in the sequence
+    block_table: list[int]            # block ids covering position + len(token_ids) tokens
+    num_restored_blocks: int = 0      # > 0 only on the first row after admission: leading blocks whose KV comes from the cache
+    sampling: SamplingInput | None = None   # None: a prompt not yet whole, no token wanted
+
+
+@dataclass(slots=True, kw_only=True)
+class Release:
+    """A sequence left its slot (finished, aborted or preempted). Its named blocks stay findable until they are evicted."""
+
+    slot: int
+    named_blocks: list[tuple[int, int]]     # (index in the sequence, block id) whose KV must outlive the slot
+
+
+@dataclass(slots=True, kw_only=True)
+class Batch:
+    released: list[Release] = field(default_factory=list)
+    evicted: list[int] = field(default_factory=list)      # block ids whose cached content nobody can find any more
+    rows: list[BatchRow] = field(default_factory=list)
+
+    @property
+    def num_tokens(self) -> int:
+        return sum(len(row.token_ids) for row in self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class SampledToken:
+    token_id: int
+    logprob: float | None = None                                # natural log, of the distribution before temperature
+    top_logprobs: tuple[tuple[int, float], ...] = ()            # likeliest first
+
+
+@dataclass(frozen=True, slots=True)
+class StepOutput:
+    """`tokens[i]` belongs to `batch.rows[i]`: empty where no token was wanted, more than one where proposals were accepted."""
+
+    tokens: list[tuple[SampledToken, ...]]

@@ -1,0 +1,62 @@
+"""What can go wrong between messages and tokens. Raised on any thread; `app.errors` maps each to one HTTP status.
+
+    EngineError
+    ├── InvalidRequest            the caller's fault, with the name of the parameter
+    │   └── ContextLengthExceeded the prompt does not fit the model's window
+    ├── TemplateError             the model's chat template cannot be rendered, or refuses the messages
+    ├── QueueFull                 try again in `retry_after_s`
+    ├── ModelLoadError            the file is bad, or this machine cannot run it; says what to do
+    │   └── OutOfMemory           with the numbers
+    └── EngineFailed              a step raised, or the engine was unloaded under a running request
+"""
+
+from __future__ import annotations
+
+
+class EngineError(Exception):
+    """Root of all errors of the engine. `str(error)` is a sentence for a person: what happened, and what to do."""
+
+
+class InvalidRequest(EngineError):
+    """A parameter or message that cannot be served. `param` names it in the caller's own words, where known."""
+
+    def __init__(self, message: str, *, param: str | None = None) -> None:
+        super().__init__(message)
+        self.param = param
+
+
+class ContextLengthExceeded(InvalidRequest):
+    """More tokens than the model's window holds. The wording is one that clients search for (substring match)."""
+
+    def __init__(self, *, num_prompt_tokens: int, max_model_len: int) -> None:
+        super().__init__(
+            f"This model's maximum context length is {max_model_len} tokens. However, your messages have "
+            f"{num_prompt_tokens} tokens. Shorten the messages, or load the model with a larger context.",
+            param="messages",
+        )
+        self.num_prompt_tokens = num_prompt_tokens
+        self.max_model_len = max_model_len
+
+
+class TemplateError(InvalidRequest):
+    """The chat template refused these messages, is broken, or ran over its limits."""
+
+
+class QueueFull(EngineError):
+    """The bounded waiting queue is full."""
+
+    def __init__(self, message: str, *, retry_after_s: int) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
+class ModelLoadError(EngineError):
+    """A model that cannot be loaded: a bad file, an unknown architecture, or a crash of the native library at trial."""
+
+
+class OutOfMemory(ModelLoadError):
+    """The plan does not fit the device."""
+
+
+class EngineFailed(EngineError):
+    """The engine ended while a request was in it."""

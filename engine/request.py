@@ -1,0 +1,64 @@
+"""`Request` is what was asked, frozen; `Sequence` is how far it got, mutable, owned by the engine's thread."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from engine.params import SamplingParams
+
+
+class FinishReason(StrEnum):
+    """Why a sequence ended. The first four are OpenAI's words; the others never leave the house as they are."""
+
+    STOP = "stop"
+    LENGTH = "length"
+    TOOL_CALLS = "tool_calls"
+    CONTENT_FILTER = "content_filter"
+    ABORT = "abort"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One prompt to be continued."""
+
+    request_id: str
+    prompt_token_ids: tuple[int, ...]
+    params: SamplingParams
+    seed: int                      # params.seed, or drawn at random: always set, so that a preempted sequence repeats itself
+    max_tokens: int                # params.max_tokens bounded by what the window leaves
+    arrival_s: float               # time.monotonic()
+    user: str = ""                 # whom it counts against; orders the queue
+    priority: int = 0              # lower goes first
+    cache_key: str = ""            # mixed into the first block's hash, where users must not share a prefix (or its timing)
+
+
+@dataclass(slots=True, eq=False)
+class Sequence:
+    """Tokens of one request, and how many of them have KV. `num_computed_tokens` catches up with `len(token_ids)`."""
+
+    request: Request
+    token_ids: list[int]                                    # prompt, then output
+    num_computed_tokens: int = 0                            # 0 again after a preemption
+    num_cached_tokens: int = 0                              # of the prompt, taken from the prefix cache at first admission
+    block_table: list[int] = field(default_factory=list)    # block ids, in order, covering num_computed_tokens and more
+    block_hashes: list[int] = field(default_factory=list)   # of its full blocks; grows with token_ids, kept when preempted
+    slot: int | None = None                                 # None: waiting
+    num_preemptions: int = 0
+
+    @classmethod
+    def of(cls, request: Request) -> Sequence:
+        return cls(request, list(request.prompt_token_ids))
+
+    @property
+    def num_prompt_tokens(self) -> int:
+        return len(self.request.prompt_token_ids)
+
+    @property
+    def num_output_tokens(self) -> int:
+        return len(self.token_ids) - self.num_prompt_tokens
+
+    @property
+    def is_running(self) -> bool:
+        return self.slot is not None

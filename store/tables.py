@@ -1,0 +1,162 @@
+"""The tables. "Model" here is a language model. Every row of a person's hangs on `user.id` and goes with it.
+
+Text that people search (message content) is mirrored into the FTS5 table `message_fts` by triggers of the first migration.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any
+from uuid import uuid4
+
+from sqlalchemy import JSON, Column, DateTime, Index, TypeDecorator
+from sqlalchemy.engine import Dialect
+from sqlmodel import Field, SQLModel
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """SQLite keeps no time zone: refuse naive times on the way in, give UTC on the way out."""
+
+    impl = DateTime
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError("naive datetime: use datetime.now(UTC)")
+        return value.astimezone(UTC).replace(tzinfo=None)
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        return None if value is None else value.replace(tzinfo=UTC)
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+def new_id() -> str:
+    return uuid4().hex
+
+
+class UserRole(StrEnum):
+    ADMIN = "admin"
+    USER = "user"
+
+
+class MessageRole(StrEnum):
+    SYSTEM = "system"
+    USER = "user"
+    ASSISTANT = "assistant"
+
+
+class MessageStatus(StrEnum):
+    STREAMING = "streaming"          # being written; after a crash such rows become INTERRUPTED
+    COMPLETE = "complete"
+    STOPPED = "stopped"              # by its reader
+    INTERRUPTED = "interrupted"      # by a crash or an unload: offer Continue
+    FAILED = "failed"                # `error` says why
+
+
+class User(SQLModel, table=True):
+    __tablename__ = "user"
+    id: str = Field(default_factory=new_id, primary_key=True)
+    name: str                                             # as written
+    name_key: str = Field(unique=True, index=True)        # NFKC, casefolded: what sign-in compares
+    password_hash: str
+    role: UserRole = UserRole.USER
+    is_active: bool = True
+    created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+
+
+class LoginSession(SQLModel, table=True):
+    """A signed-in browser. Only the token's SHA-256 is kept."""
+
+    __tablename__ = "login_session"
+    id: str = Field(default_factory=new_id, primary_key=True)
+    user_id: str = Field(foreign_key="user.id", index=True, ondelete="CASCADE")
+    token_hash: str = Field(unique=True, index=True)
+    user_agent: str = ""
+    created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+    expires_at: datetime = Field(sa_type=UtcDateTime)
+
+
+class ApiKey(SQLModel, table=True):
+    """`sk-…`, shown once; only its SHA-256 is kept."""
+
+    __tablename__ = "api_key"
+    id: str = Field(default_factory=new_id, primary_key=True)
+    user_id: str = Field(foreign_key="user.id", index=True, ondelete="CASCADE")
+    name: str
+    key_hash: str = Field(unique=True, index=True)
+    hint: str                                             # first and last characters, to tell keys apart
+    created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+    revoked_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
+
+
+class Conversation(SQLModel, table=True):
+    __tablename__ = "conversation"
+    __table_args__ = (Index("ix_conversation_user_updated", "user_id", "updated_at"),)
+    id: str = Field(default_factory=new_id, primary_key=True)
+    user_id: str = Field(foreign_key="user.id", ondelete="CASCADE")
+    title: str = ""
+    model_id: str | None = None                           # last used here; not a foreign key: models come and go
+    current_message_id: str | None = None                 # the leaf of the branch that is shown
+    created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+    updated_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+    deleted_at: datetime | None = Field(default=None, sa_type=UtcDateTime)   # undo until it is purged
+
+
+class Message(SQLModel, table=True):
+    """A node of a conversation's tree: edits and regenerations are siblings under one parent."""
+
+    __tablename__ = "message"
+    id: str = Field(default_factory=new_id, primary_key=True)
+    conversation_id: str = Field(foreign_key="conversation.id", index=True, ondelete="CASCADE")
+    parent_id: str | None = Field(default=None, foreign_key="message.id", index=True, ondelete="CASCADE")
+    role: MessageRole
+    content: str = ""
+    reasoning: str = ""
+    status: MessageStatus = Field(default=MessageStatus.COMPLETE, index=True)
+    error: str | None = None
+    model_id: str | None = None
+    model_version: str | None = None
+    finish_reason: str | None = None
+    prompt_tokens: int | None = None
+    cached_tokens: int | None = None
+    completion_tokens: int | None = None
+    time_to_first_token_s: float | None = None
+    duration_s: float | None = None
+    created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+
+
+class Model(SQLModel, table=True):
+    """A language model on this machine's disk. The file is referenced, never owned, unless it lies in the models folder."""
+
+    __tablename__ = "model"
+    id: str = Field(primary_key=True)                     # what API clients say: "smollm2-135m-instruct"
+    name: str                                             # for people: "SmolLM2 135M Instruct"
+    path: str
+    file_format: str                                      # "gguf", "safetensors"
+    architecture: str = ""
+    quantisation: str = ""
+    size_bytes: int
+    modified_ns: int                                      # of the file: a changed file is another version
+    context_tokens: int = 0                               # what the model was trained for
+    is_starter: bool = False
+    is_default: bool = False
+    added_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+
+
+class UserSetting(SQLModel, table=True):
+    __tablename__ = "user_setting"
+    user_id: str = Field(foreign_key="user.id", primary_key=True, ondelete="CASCADE")
+    key: str = Field(primary_key=True)                    # "theme"
+    value: Any = Field(sa_column=Column(JSON, nullable=False))
+
+
+class SystemSetting(SQLModel, table=True):
+    __tablename__ = "system_setting"
+    key: str = Field(primary_key=True)
+    value: Any = Field(sa_column=Column(JSON, nullable=False))
