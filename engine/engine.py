@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -106,13 +106,13 @@ class Engine(Protocol):
     @property
     def info(self) -> EngineInfo: ...
 
-    def chat(self, request: ChatRequest) -> AsyncIterator[Delta]:
+    def chat(self, request: ChatRequest) -> AsyncGenerator[Delta, None]:
         """Stream an answer. Closing the iterator (`aclose`, or cancelling the task) aborts within one step.
 
         Raises InvalidRequest, ContextLengthExceeded, TemplateError or QueueFull before the first delta; EngineFailed later.
         """
 
-    def complete(self, prompt: str | list[int], params: SamplingParams, *, user: str = "") -> AsyncIterator[Delta]:
+    def complete(self, prompt: str | list[int], params: SamplingParams, *, user: str = "") -> AsyncGenerator[Delta, None]:
         """Continue raw text (or token ids), without a template. Raises as `chat`."""
 
     async def count_tokens(self, request: ChatRequest) -> int:

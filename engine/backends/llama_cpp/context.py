@@ -1,0 +1,188 @@
+"""A llama.cpp context: a rectangle of KV cells, a stream a sequence. The back end owns it; the engine's thread.
+
+What must hold, or the library ends the process or splits a step in silence: no batch larger than `n_batch`, no copy
+of a part of one stream to another, rows in order of their streams, streams numbered without holes. The back end
+sees to the last.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.backends.llama_cpp.kv_state import Bytes
+from engine.backends.llama_cpp.library import log_tail, native
+from engine.backends.llama_cpp.model import NativeModel, pointer_to
+from engine.errors import EngineFailed, ModelLoadError
+
+CELL_STEP = 256                     # llama.cpp rounds a stream's cells up to a multiple of this
+KV_TYPES = {"f32": 0, "f16": 1, "q8_0": 8}
+
+_FLASH_ATTENTION_OFF, _FLASH_ATTENTION_ON = 0, 1
+_KEPT_SCRATCH_BYTES = 16 << 20      # room for a long chat of a small model; more is given back after use
+
+
+@dataclass(frozen=True, slots=True)
+class ContextShape:
+    """Streams, and cells (tokens) in each. All of it is resident from creation, used or not."""
+
+    num_streams: int
+    num_cells: int
+
+    def grown_to(self, num_streams: int, num_cells: int, limit: ContextShape) -> ContextShape:
+        """The next shape that holds so much, by doubling, within `limit`: growing costs a copy, and should be rare."""
+        return ContextShape(
+            _doubled(self.num_streams, num_streams, limit.num_streams),
+            _doubled(self.num_cells, num_cells, limit.num_cells),
+        )
+
+
+def _doubled(size: int, wanted: int, limit: int) -> int:
+    while size < wanted:
+        size *= 2
+    return min(size, limit)
+
+
+def whole_cells(num_tokens: int) -> int:
+    return -(-num_tokens // CELL_STEP) * CELL_STEP
+
+
+@dataclass(frozen=True, slots=True)
+class StreamRow:
+    """Tokens of one stream in a step, from `position` on; `wants_logits` of the last of them."""
+
+    stream: int
+    position: int
+    token_ids: list[int]
+    wants_logits: bool
+
+
+class Context:
+    """Owner of a `llama_context *`. Raises ModelLoadError where it cannot be made."""
+
+    def __init__(
+        self, model: NativeModel, shape: ContextShape, *, num_batch_tokens: int, num_threads: int, kv_type: str = "f16"
+    ) -> None:
+        lib = native()
+        params = lib.llama_context_default_params()
+        params.n_ctx = shape.num_streams * shape.num_cells
+        params.n_batch = params.n_ubatch = num_batch_tokens
+        params.n_seq_max = shape.num_streams
+        params.kv_unified = False
+        params.swa_full = False              # a layer with a sliding window keeps no more than its window
+        params.n_threads = params.n_threads_batch = num_threads
+        params.type_k = params.type_v = KV_TYPES[kv_type]
+        params.flash_attn_type = _FLASH_ATTENTION_ON if model.options.flash_attention else _FLASH_ATTENTION_OFF
+        params.offload_kqv = params.op_offload = model.options.gpu
+        params.no_perf = True
+        log_tail.clear()
+        self._pointer: Any = lib.llama_init_from_model(model.pointer, params)
+        if not self._pointer:
+            raise ModelLoadError(
+                f"llama.cpp cannot make a context of {shape.num_streams} x {shape.num_cells} tokens: "
+                f"{log_tail.cause()}. Set a smaller context or fewer chats at once."
+            )
+        self.shape = shape
+        self._memory: Any = lib.llama_get_memory(self._pointer)
+        if lib.llama_n_batch(self._pointer) < num_batch_tokens or not self._memory:
+            self.close()
+            raise ModelLoadError("llama.cpp keeps no memory of a text for this model: it cannot chat. Take another.")
+        self._vocab_size = model.vocab_size
+        self._batch = _NativeBatch(num_batch_tokens, shape.num_streams)
+        self._scratch: Bytes = np.empty(0, np.uint8)
+
+    def decode(self, rows: Sequence[StreamRow]) -> NDArray[np.float32]:
+        """One forward pass; rows in order of their streams. Gives logits [rows that want them, vocab_size].
+
+        They lie in the library's own memory: good until the next call.
+        """
+        lib = native()
+        num_logits = self._batch.fill(rows)
+        log_tail.clear()
+        code = lib.llama_decode(self._pointer, self._batch.native)
+        if code != 0:
+            raise EngineFailed(f"llama.cpp failed in a step (code {code}: {log_tail.cause()}). Load the model again.")
+        if num_logits == 0:
+            lib.llama_synchronize(self._pointer)
+            return np.empty((0, self._vocab_size), np.float32)
+        pointer = lib.llama_get_logits(self._pointer)                       # waits for the pass to end
+        return np.ctypeslib.as_array(pointer, (num_logits, self._vocab_size))
+
+    def read_stream(self, stream: int) -> Bytes:
+        """A stream's state. A view of scratch memory: good until the next call here."""
+        lib = native()
+        size = lib.llama_state_seq_get_size_ext(self._pointer, stream, 0)
+        blob = self.scratch(size)
+        if lib.llama_state_seq_get_data_ext(self._pointer, pointer_to(blob, ctypes.c_uint8), size, stream, 0) != size:
+            raise EngineFailed("llama.cpp did not give the state of a sequence. Load the model again.")
+        return blob
+
+    def write_stream(self, stream: int, blob: Bytes) -> None:
+        """Replace a stream's state by one that a context with as many streams gave, or that was built for it."""
+        lib = native()
+        if lib.llama_state_seq_set_data_ext(self._pointer, pointer_to(blob, ctypes.c_uint8), len(blob), stream, 0) == 0:
+            raise EngineFailed("llama.cpp did not take the state of a sequence back. Load the model again.")
+
+    def clear_stream(self, stream: int) -> None:
+        native().llama_memory_seq_rm(self._memory, stream, -1, -1)
+
+    def num_tokens(self, stream: int) -> int:
+        return int(native().llama_memory_seq_pos_max(self._memory, stream)) + 1
+
+    def scratch(self, size: int) -> Bytes:
+        """Memory for one blob, kept while it is small."""
+        if len(self._scratch) >= size:
+            return self._scratch[:size]
+        memory = np.empty(size, np.uint8)
+        if size <= _KEPT_SCRATCH_BYTES:
+            self._scratch = memory
+        return memory
+
+    def close(self) -> None:
+        if self._pointer:
+            native().llama_free(self._pointer)
+            self._pointer = None
+
+
+class _NativeBatch:
+    """A `llama_batch` over numpy arrays, filled a row at a time: ctypes, token by token, would take milliseconds."""
+
+    def __init__(self, capacity: int, num_streams: int) -> None:
+        self._token_ids = np.zeros(capacity, np.int32)
+        self._positions = np.zeros(capacity, np.int32)
+        self._num_streams = np.ones(capacity, np.int32)
+        self._wants_logits = np.zeros(capacity, np.int8)
+        self._stream_ids = np.arange(num_streams, dtype=np.int32)
+        self._stream_pointers = np.zeros(capacity, np.uintp)
+        offsets = np.arange(num_streams, dtype=np.uintp) * self._stream_ids.itemsize
+        self._pointer_of = self._stream_ids.ctypes.data + offsets
+        batch = native().llama_batch()
+        batch.token = pointer_to(self._token_ids, ctypes.c_int32)
+        batch.embd = None
+        batch.pos = pointer_to(self._positions, ctypes.c_int32)
+        batch.n_seq_id = pointer_to(self._num_streams, ctypes.c_int32)
+        batch.seq_id = pointer_to(self._stream_pointers, ctypes.POINTER(ctypes.c_int32))
+        batch.logits = pointer_to(self._wants_logits, ctypes.c_int8)
+        self.native = batch
+
+    def fill(self, rows: Sequence[StreamRow]) -> int:
+        """Number of rows that want logits."""
+        start = num_logits = 0
+        for row in rows:
+            end = start + len(row.token_ids)
+            if end > len(self._token_ids):
+                raise EngineFailed(f"A step has more than {len(self._token_ids)} tokens, the most this context takes.")
+            self._token_ids[start:end] = row.token_ids
+            self._positions[start:end] = np.arange(row.position, row.position + len(row.token_ids))
+            self._stream_pointers[start:end] = self._pointer_of[row.stream]
+            self._wants_logits[start:end] = 0
+            self._wants_logits[end - 1] = row.wants_logits
+            num_logits += row.wants_logits
+            start = end
+        self.native.n_tokens = start
+        return num_logits

@@ -1,0 +1,80 @@
+"""llama.cpp's shared library: imported once, quiet, its last error lines kept so that a failure can quote them.
+
+Used by the rest of this folder and by nothing else, on any thread. Importing this module does not load the library:
+`native` does.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections import deque
+from importlib import import_module
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from engine.errors import ModelLoadError
+
+LIBRARY_VERSION = version("llama-cpp-python")
+
+# How long a thread that waits for the others spins before it sleeps. By default so long that one busy process beside
+# us makes a step 30 times slower. A short spin costs nothing on a quiet machine; none at all doubles a step.
+OPENMP_SPIN_COUNT = "1000"
+
+# ggml's log levels.
+_ERROR = 4
+_CONTINUATION = 5
+
+
+class _LogTail:
+    """Swallows llama.cpp's log, but for the last error lines. Called by the library, on any of its threads."""
+
+    def __init__(self) -> None:
+        self._lines: deque[str] = deque(maxlen=16)
+        self._level = 0
+
+    def __call__(self, level: int, text: bytes, _user_data: Any) -> None:
+        if level != _CONTINUATION:
+            self._level = level
+        if self._level == _ERROR and (line := text.decode("utf-8", "replace").strip()):
+            self._lines.append(line)
+
+    def clear(self) -> None:
+        self._lines.clear()
+
+    def cause(self) -> str:
+        """The first error line since `clear`: later ones only say that the layers above failed too."""
+        return self._lines[0] if self._lines else "llama.cpp gave no reason"
+
+
+log_tail = _LogTail()
+
+
+@functools.cache
+def native() -> Any:
+    """The binding module. Its functions release the GIL while they run.
+
+    The library reads the environment once, as it starts.
+    """
+    os.environ["GGML_NO_BACKTRACE"] = "1"           # or an abort starts a debugger, and hangs instead of ending
+    os.environ.setdefault("GOMP_SPINCOUNT", OPENMP_SPIN_COUNT)
+    binding = import_module("llama_cpp.llama_cpp")
+    binding.llama_log_set(_native_log(binding), None)
+    binding.llama_backend_init()
+    return binding
+
+
+@functools.cache
+def _native_log(binding: Any) -> Any:
+    """Cached for life: the library keeps a pointer to it that Python does not see."""
+    return binding.llama_log_callback(log_tail)
+
+
+def library_files() -> list[Path]:
+    """The shared objects, for telling one build from another. Does not load them."""
+    spec = find_spec("llama_cpp")
+    if spec is None or spec.origin is None:
+        raise ModelLoadError("llama-cpp-python is not installed. Install Inglenook again.")
+    return sorted(path for path in (Path(spec.origin).parent / "lib").iterdir() if path.is_file())

@@ -1,0 +1,135 @@
+"""llama.cpp's vocabulary as a `Tokenizer`. On any thread: long texts are encoded off the event loop."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from engine.backends.llama_cpp.library import native
+from engine.backends.llama_cpp.model import NativeModel, pointer_to
+from engine.errors import EngineFailed, InvalidRequest
+
+_PIECE_BYTES = 256                # longer pieces exist; they take a second call
+_MAX_TEXT_BYTES = 1 << 30         # the library counts bytes and tokens in 32 bits
+
+
+class LlamaTokenizer:
+    def __init__(self, model: NativeModel) -> None:
+        self._vocab = model.vocab
+        self._has_vocabulary = model.has_tokenizer
+        self._vocab_size = model.vocab_size
+        self._chat_template = model.chat_template
+        self._pieces: dict[int, bytes] = {}
+        self._users = _Users()
+        lib = native()
+        self._bos_token = self._marker(lib.llama_vocab_bos)
+        self._eos_token = self._marker(lib.llama_vocab_eos)
+        self._eog_token_ids = self._all_eog()
+
+    @property
+    def vocab_size(self) -> int:
+        return self._vocab_size
+
+    @property
+    def eog_token_ids(self) -> frozenset[int]:
+        return self._eog_token_ids
+
+    @property
+    def bos_token(self) -> str:
+        return self._bos_token
+
+    @property
+    def eos_token(self) -> str:
+        return self._eos_token
+
+    @property
+    def chat_template(self) -> str | None:
+        return self._chat_template
+
+    def encode(self, text: str, *, add_special: bool, parse_special: bool) -> list[int]:
+        raw = _as_utf8(text)
+        if not self._has_vocabulary:
+            raise InvalidRequest("This model has no tokenizer: send token ids, or load another.", param="messages")
+        if len(raw) > _MAX_TEXT_BYTES:
+            raise InvalidRequest("The text is larger than a gigabyte. Shorten it.", param="messages")
+        capacity = len(raw) + 8                      # a token is at least a byte, but for a few special ones
+        with self._users.one_more():
+            while True:
+                tokens = np.empty(capacity, np.int32)
+                count = native().llama_tokenize(
+                    self._vocab, raw, len(raw), pointer_to(tokens, ctypes.c_int32), capacity, add_special, parse_special
+                )
+                if count >= 0:
+                    return list(map(int, tokens[:count]))
+                capacity = -count
+
+    def token_bytes(self, token_id: int) -> bytes:
+        piece = self._pieces.get(token_id)
+        if piece is None:
+            piece = self._pieces[token_id] = self._piece(token_id, special=False)
+        return piece
+
+    def close(self) -> None:
+        """Returns once nobody is inside the library; later calls raise EngineFailed."""
+        self._users.end()
+
+    def _piece(self, token_id: int, *, special: bool) -> bytes:
+        if not self._has_vocabulary or not 0 <= token_id < self._vocab_size:
+            return b""
+        capacity = _PIECE_BYTES
+        with self._users.one_more():
+            while True:
+                buffer = ctypes.create_string_buffer(capacity)
+                size = native().llama_token_to_piece(self._vocab, token_id, buffer, capacity, 0, special)
+                if size >= 0:
+                    return buffer.raw[:size]
+                capacity = -size
+
+    def _marker(self, token_of: Any) -> str:
+        return self._piece(token_of(self._vocab), special=True).decode("utf-8", "replace")
+
+    def _all_eog(self) -> frozenset[int]:
+        if not self._has_vocabulary:
+            return frozenset()
+        is_eog = native().llama_vocab_is_eog
+        return frozenset(token_id for token_id in range(self._vocab_size) if is_eog(self._vocab, token_id))
+
+
+def _as_utf8(text: str) -> bytes:
+    """Halves of a surrogate pair are joined, and one without its other half becomes U+FFFD, as in browsers."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()
+
+
+class _Users:
+    """Counts the threads inside the library, so that the vocabulary is not freed under them."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._count = 0
+        self._ended = False
+
+    @contextmanager
+    def one_more(self) -> Iterator[None]:
+        with self._changed:
+            if self._ended:
+                raise EngineFailed("The model was unloaded. Load it again.")
+            self._count += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._count -= 1
+                self._changed.notify_all()
+
+    def end(self) -> None:
+        with self._changed:
+            self._ended = True
+            self._changed.wait_for(lambda: self._count == 0)

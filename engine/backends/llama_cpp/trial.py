@@ -1,0 +1,178 @@
+"""Tries a model in a child process before it is called ready: a fault in native code ends the process that it is
+in.
+
+Called by the loader, on the event loop. Options that crash on this machine are left away one after another; what
+ran is remembered, so that later starts skip the trial.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from engine.backends.llama_cpp.library import LIBRARY_VERSION, library_files
+from engine.backends.llama_cpp.model import RunOptions
+from engine.errors import ModelLoadError
+
+_CHILD_MODULE = "engine.backends.llama_cpp.trial_child"
+_ATTEMPTS = (
+    RunOptions(gpu=True),              # means: where the build has a device for it
+    RunOptions(),
+    RunOptions(repack=False),
+    RunOptions(flash_attention=False),
+    RunOptions(repack=False, flash_attention=False),
+)
+
+_MEMORY_FILE = "trials.json"
+_MAX_REMEMBERED = 64
+_BASE_TIMEOUT_S = 60.0
+_SLOWEST_DISK_BYTES_PER_S = 20e6
+_MAX_TIMEOUT_S = 1800.0
+_MAX_QUOTED_CHARS = 300
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialResult:
+    """How the model runs on this machine."""
+
+    options: RunOptions
+    prefill_tokens_per_s: float
+
+
+class _AttemptFailed(Exception):
+    """`str` is the cause, as the child or the system told it."""
+
+
+async def try_model(
+    paths: Sequence[Path], *, num_threads: int, processor: str, state_dir: Path | None
+) -> TrialResult:
+    """`paths` are all files of one model, the first first. Raises ModelLoadError if it runs in no way."""
+    key = await asyncio.to_thread(_key, paths, num_threads, processor)
+    if state_dir is not None and (remembered := await asyncio.to_thread(_recall, state_dir, key)):
+        return remembered
+    result = await _first_that_runs(paths, num_threads)
+    if state_dir is not None:
+        await asyncio.to_thread(_remember, state_dir, key, result)
+    return result
+
+
+async def _first_that_runs(paths: Sequence[Path], num_threads: int) -> TrialResult:
+    causes: list[str] = []
+    tried: set[RunOptions] = set()
+    for options in _ATTEMPTS:
+        if options in tried:
+            continue
+        child = _Child(paths, options, num_threads)
+        try:
+            return await child.run()
+        except _AttemptFailed as failure:
+            causes.append(str(failure))
+        tried |= {options, child.options_used}
+    raise ModelLoadError(
+        f"{paths[0].name} does not run on this machine: {causes[0]}. Get the file again, or take another model."
+    )
+
+
+class _Child:
+    """One attempt. The child prints lines of JSON: which options it really uses, then how it went."""
+
+    def __init__(self, paths: Sequence[Path], options: RunOptions, num_threads: int) -> None:
+        self._task = json.dumps({"path": str(paths[0]), "options": asdict(options), "num_threads": num_threads})
+        num_bytes = sum(path.stat().st_size for path in paths)
+        self._timeout_s = min(_BASE_TIMEOUT_S + num_bytes / _SLOWEST_DISK_BYTES_PER_S, _MAX_TIMEOUT_S)
+        self.options_used = options
+
+    async def run(self) -> TrialResult:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-P", "-m", _CHILD_MODULE,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env=_environment(), creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+        )
+        try:
+            out, err = await asyncio.wait_for(process.communicate(self._task.encode()), self._timeout_s)
+        except TimeoutError as error:
+            raise _AttemptFailed(f"it gave no answer in {self._timeout_s:.0f} s") from error
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+        return self._result(out, err, process.returncode or 0)
+
+    def _result(self, out: bytes, err: bytes, code: int) -> TrialResult:
+        reports = [json.loads(line) for line in out.splitlines() if line.startswith(b"{")]
+        for report in reports:
+            if "options" in report:
+                self.options_used = RunOptions(**report["options"])
+        last: dict[str, Any] = reports[-1] if reports else {}
+        if code == 0 and "prefill_tokens_per_s" in last:
+            return TrialResult(options=self.options_used, prefill_tokens_per_s=last["prefill_tokens_per_s"])
+        if "error" in last:
+            raise _AttemptFailed(last["error"].rstrip("."))
+        words = err.decode("utf-8", "replace").strip().splitlines()
+        quoted = f' with the words "{words[-1][:_MAX_QUOTED_CHARS]}"' if words else ""
+        raise _AttemptFailed(f"llama.cpp ended the process that tried it ({_ending(code)}){quoted}")
+
+
+def _ending(code: int) -> str:
+    try:
+        return signal.Signals(-code).name if code < 0 else f"exit code {code}"
+    except ValueError:
+        return f"signal {-code}"
+
+
+def _environment() -> dict[str, str]:
+    """The child imports this very package, wherever it is installed."""
+    root = str(Path(__file__).parents[3])
+    return {
+        **os.environ,
+        "GGML_NO_BACKTRACE": "1",
+        "PYTHONPATH": os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH")))),
+    }
+
+
+# -- remembered outcomes -----------------------------------------------------------------------------------------------
+
+
+def _key(paths: Sequence[Path], num_threads: int, processor: str) -> str:
+    """Changes with all that an outcome depends on: the files, the build of the library, the processor."""
+    stats = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in (*paths, *library_files())]
+    facts = json.dumps([stats, LIBRARY_VERSION, processor, num_threads])
+    return hashlib.sha256(facts.encode()).hexdigest()
+
+
+def _recall(state_dir: Path, key: str) -> TrialResult | None:
+    entry = _read_memory(state_dir).get(key)
+    if entry is None:
+        return None
+    try:
+        return TrialResult(
+            options=RunOptions(**entry["options"]), prefill_tokens_per_s=float(entry["prefill_tokens_per_s"])
+        )
+    except (TypeError, KeyError, ValueError):      # written by another version: try again
+        return None
+
+
+def _remember(state_dir: Path, key: str, result: TrialResult) -> None:
+    entries = {**_read_memory(state_dir), key: asdict(result)}
+    newest = dict(list(entries.items())[-_MAX_REMEMBERED:])
+    state_dir.mkdir(parents=True, exist_ok=True)
+    draft = state_dir / f"{_MEMORY_FILE}.{os.getpid()}"
+    draft.write_text(json.dumps(newest, indent=1))
+    draft.replace(state_dir / _MEMORY_FILE)
+
+
+def _read_memory(state_dir: Path) -> dict[str, Any]:
+    try:
+        entries = json.loads((state_dir / _MEMORY_FILE).read_text())
+    except (OSError, ValueError):
+        return {}
+    return entries if isinstance(entries, dict) else {}

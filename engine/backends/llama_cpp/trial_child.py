@@ -1,0 +1,89 @@
+"""The child process of a trial: loads a model as the back end will, and takes two steps. It may die of it.
+
+Started by `engine.backends.llama_cpp.trial`, which writes the task to standard input and reads lines of JSON.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+import time
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from engine.backends.llama_cpp.backend import BLOCK_SIZE, LlamaCppBackend, LlamaCppConfig
+from engine.backends.llama_cpp.model import RunOptions, supports_gpu
+from engine.batch import Batch, BatchRow, Release, SamplingInput
+from engine.errors import EngineError
+from engine.params import SamplingParams
+
+_PROMPT_TOKENS = 64
+_NUM_TIMINGS = 3
+_TRICKY_TEXT = "Grüße, 漢字 👩‍👩‍👧 \t\r\n\0 1234567890 " + "a" * 1000 + " " * 1000 + "\U0010ffff"
+
+
+def main() -> int:
+    _leave_no_core_file()
+    task: dict[str, Any] = json.load(sys.stdin)
+    options = RunOptions(**task["options"])
+    if options.gpu and not supports_gpu():
+        options = RunOptions(gpu=False, repack=options.repack, flash_attention=options.flash_attention)
+    _report(options={name: getattr(options, name) for name in RunOptions.__dataclass_fields__})
+    try:
+        _report(prefill_tokens_per_s=_try(Path(task["path"]), options, task["num_threads"]))
+    except EngineError as error:
+        _report(error=str(error))
+        return 1
+    return 0
+
+
+def _try(path: Path, options: RunOptions, num_threads: int) -> float:
+    """Tokens of a prompt that this machine computes in a second, when nothing else runs on it."""
+    backend = LlamaCppBackend(LlamaCppConfig(
+        path=path, options=options, max_model_len=4 * _PROMPT_TOKENS, max_num_seqs=2, cache_bytes=1 << 30,
+        num_threads=num_threads, max_num_batched_tokens=2 * _PROMPT_TOKENS,
+    ))
+    backend.tokenizer.encode(_TRICKY_TEXT, add_special=True, parse_special=True)
+    prompt = [token_id % backend.info.vocab_size for token_id in range(_PROMPT_TOKENS)]
+    took_s = min(_processor_time_s(backend, prompt) for _ in range(_NUM_TIMINGS)) / num_threads
+    backend.execute(Batch(rows=[_row(0, prompt, position=0)]))
+    backend.execute(Batch(rows=[_row(0, prompt[:1], position=_PROMPT_TOKENS), _row(1, prompt, position=0)]))
+    backend.execute(Batch(released=[Release(slot=slot, named_blocks=[]) for slot in (0, 1)]))
+    backend.check_integrity()
+    backend.close()
+    return _PROMPT_TOKENS / took_s
+
+
+def _processor_time_s(backend: LlamaCppBackend, prompt: list[int]) -> float:
+    """Of all threads, and not by the clock on the wall: that would tell how busy the machine is just now."""
+    start_s = time.process_time()
+    backend.execute(Batch(rows=[_row(0, prompt, position=0)]))
+    took_s = time.process_time() - start_s
+    backend.execute(Batch(released=[Release(slot=0, named_blocks=[])]))
+    return max(took_s, 1e-6)
+
+
+def _row(slot: int, token_ids: list[int], *, position: int) -> BatchRow:
+    num_blocks = -(-(position + len(token_ids)) // BLOCK_SIZE)
+    greedy = SamplingInput(
+        params=SamplingParams(temperature=0.0), seed=0, token_ids=token_ids, num_prompt_tokens=len(token_ids)
+    )
+    return BatchRow(
+        slot=slot, token_ids=token_ids, position=position, block_table=list(range(num_blocks)), sampling=greedy
+    )
+
+
+def _leave_no_core_file() -> None:
+    with contextlib.suppress(ImportError):       # Windows has no such module, and writes none
+        resource = import_module("resource")
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _report(**facts: Any) -> None:
+    print(json.dumps(facts), flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,180 @@
+"""A back end whose model is a script: it says what it is told, so that stop strings, unicode, failures and timing are
+tested exactly. All but the arithmetic is real: memory that is checked, logits, sampler. Runs on the engine's thread.
+
+    ScriptedBackend("Hello!")                                    every prompt is answered with Hello!
+    ScriptedBackend([72, 105])                                   the same, in token ids
+    ScriptedBackend({"France": "Paris.", "": "Hm?"})             by what stands last in the prompt; "" for all others
+    ScriptedBackend(lambda token_ids, num_prompt_tokens: ...)    the next token id
+    ScriptedBackend(logits=lambda token_ids: ...)                or float32 logits [vocab_size], to be sampled
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.backends.base import BackendInfo
+from engine.backends.scripted_memory import PagedMemory, PooledMemory
+from engine.backends.scripted_tokenizer import ByteTokenizer
+from engine.batch import Batch, BatchRow, SampledToken, StepOutput
+from engine.errors import EngineFailed
+from engine.sampler import sample
+
+Reply = str | Sequence[int]
+NextToken = Callable[[Sequence[int], int], int]                     # (prompt and output so far, num_prompt_tokens)
+LogitsOf = Callable[[Sequence[int]], NDArray[np.float32]]           # (prompt and output so far)
+
+UNLIKELY = np.float32(-200.0)    # logit of all that the script does not say: beyond any temperature, yet finite
+
+
+class ScriptedBackend:
+    """`memory` is "paged" (block ids are addresses) or "pooled" (names of pieces in a pool).
+
+    A reply is followed by the end of the turn. With a `gate`, no step begins before it lets it through. Step number
+    `fail_at_step` (1 is the first that computes anything) raises RuntimeError. `steps` lists, for each step, how many
+    tokens each row had.
+    """
+
+    def __init__(
+        self,
+        script: Reply | Mapping[str, Reply] | NextToken = "",
+        *,
+        logits: LogitsOf | None = None,
+        tokenizer: ByteTokenizer | None = None,
+        memory: Literal["paged", "pooled"] = "paged",
+        gate: Gate | None = None,
+        fail_at_step: int | None = None,
+        block_size: int = 16,
+        num_blocks: int = 512,
+        max_num_seqs: int = 8,
+        max_num_batched_tokens: int = 512,
+        max_model_len: int = 4096,
+        prefix_cache: bool = True,
+    ) -> None:
+        self.tokenizer = tokenizer or ByteTokenizer()
+        self.memory = {"paged": PagedMemory, "pooled": PooledMemory}[memory](num_blocks, block_size)
+        self.steps: list[tuple[int, ...]] = []
+        self.is_closed = False
+        self._next_token = _next_token(script, self.tokenizer)
+        self._logits = logits
+        self._gate = gate
+        self._fail_at_step = fail_at_step
+        self._info = BackendInfo(
+            name="scripted",
+            version="1",
+            device="cpu",
+            block_size=block_size,
+            num_blocks=num_blocks,
+            max_num_seqs=max_num_seqs,
+            max_num_batched_tokens=max_num_batched_tokens,
+            max_model_len=max_model_len,
+            vocab_size=self.tokenizer.vocab_size,
+            prefix_cache=prefix_cache,
+        )
+
+    @property
+    def info(self) -> BackendInfo:
+        return self._info
+
+    def execute(self, batch: Batch) -> StepOutput:
+        if batch.rows:
+            self._begin_step(batch)
+        self.memory.apply(batch)
+        return StepOutput([self._compute(row) for row in batch.rows])
+
+    def check_integrity(self) -> None:
+        self.memory.check_idle()
+
+    def close(self) -> None:
+        self.is_closed = True
+
+    def _begin_step(self, batch: Batch) -> None:
+        if self._gate is not None:
+            self._gate.pass_through()
+        self.steps.append(tuple(len(row.token_ids) for row in batch.rows))
+        if len(self.steps) == self._fail_at_step:
+            raise RuntimeError(f"The script fails at step {self._fail_at_step}.")
+        if batch.num_tokens > self._info.max_num_batched_tokens or len(batch.rows) > self._info.max_num_seqs:
+            raise EngineFailed("The batch is larger than the back end allows.")
+
+    def _compute(self, row: BatchRow) -> tuple[SampledToken, ...]:
+        token_ids = self.memory.read(row)
+        if row.sampling is None:
+            return ()
+        if token_ids != row.sampling.token_ids:
+            raise EngineFailed(f"Memory of slot {row.slot} does not hold the tokens of the sequence that runs there.")
+        if self._logits is not None:
+            logits = self._logits(token_ids)
+        else:
+            logits = np.full(self._info.vocab_size, UNLIKELY, dtype=np.float32)
+            logits[self._next_token(token_ids, row.sampling.num_prompt_tokens)] = 0.0
+        return (sample(logits, row.sampling),)
+
+
+class Gate:
+    """Holds a back end before each step until a test lets it through: no race, no sleep. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._num_allowed = 0
+        self._is_open = False
+        self._is_held = False
+
+    def allow(self, num_steps: int = 1) -> None:
+        with self._changed:
+            self._num_allowed += num_steps
+            self._changed.notify_all()
+
+    def open(self) -> None:
+        """Let everything through from now on."""
+        with self._changed:
+            self._is_open = True
+            self._changed.notify_all()
+
+    def wait_until_held(self, timeout_s: float = 10.0) -> None:
+        """Block until a step stands before the closed gate. Raises TimeoutError."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._is_held and not self._num_allowed, timeout_s):
+                raise TimeoutError("No step came to the gate.")
+
+    def pass_through(self) -> None:
+        """Called by the back end."""
+        with self._changed:
+            self._is_held = True
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: self._is_open or self._num_allowed)
+            self._is_held = False
+            self._num_allowed = max(self._num_allowed - 1, 0)
+
+
+def _next_token(script: Reply | Mapping[str, Reply] | NextToken, tokenizer: ByteTokenizer) -> NextToken:
+    if callable(script):
+        return script
+    replies = script if isinstance(script, Mapping) else {"": script}
+
+    def encoded(reply: Reply) -> list[int]:
+        if isinstance(reply, str):
+            return tokenizer.encode(reply, add_special=False, parse_special=False)
+        return list(reply)
+
+    token_ids_of = {key: [*encoded(reply), tokenizer.end_of_turn_id] for key, reply in replies.items()}
+
+    def next_token(token_ids: Sequence[int], num_prompt_tokens: int) -> int:
+        reply = token_ids_of[_last_key(tokenizer.decode(token_ids[:num_prompt_tokens]), token_ids_of)]
+        return reply[min(len(token_ids) - num_prompt_tokens, len(reply) - 1)]
+
+    return next_token
+
+
+def _last_key(prompt: str, keys: Mapping[str, list[int]]) -> str:
+    """The key that stands last in the prompt: the newest question, not one of the chat's earlier ones."""
+    found = max((key for key in keys if key), key=prompt.rfind, default="")
+    if found and found in prompt:
+        return found
+    if "" not in keys:
+        raise EngineFailed('The script has no reply to this prompt. Give it one under "", for all others.')
+    return ""

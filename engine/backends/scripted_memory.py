@@ -1,0 +1,149 @@
+"""Two kinds of KV memory made of lists, which hold the tokens themselves instead of keys and values. `ScriptedBackend`
+computes in them, on the engine's thread. They doubt all that they are told: a fault of bookkeeping raises EngineFailed.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from engine.batch import Batch, BatchRow, Release
+from engine.errors import EngineFailed
+
+
+class ScriptedMemory(ABC):
+    """Knows which sequence runs in which slot, and how far it is."""
+
+    def __init__(self, num_blocks: int, block_size: int) -> None:
+        self.num_blocks = num_blocks
+        self.block_size = block_size
+        self._tables: dict[int, list[int]] = {}    # by running slot
+        self._lengths: dict[int, int] = {}         # tokens with KV, by running slot
+
+    def apply(self, batch: Batch) -> None:
+        for release in batch.released:
+            _expect(release.slot in self._tables, f"Slot {release.slot} was released, but nothing runs there.")
+            self._park(release)
+            del self._tables[release.slot], self._lengths[release.slot]
+        for block in batch.evicted:
+            in_use = any(block in table for table in self._tables.values())
+            _expect(not in_use, f"Block {block} was evicted while a running sequence holds it.")
+            self._forget(block)
+        for row in batch.rows:
+            self._check(row)
+            if row.slot not in self._tables:
+                self._restore(row)
+        for row in batch.rows:
+            self._tables[row.slot] = row.block_table
+            self._lengths[row.slot] = row.position + len(row.token_ids)
+            self._write(row)
+
+    def check_idle(self) -> None:
+        _expect(not self._tables, f"Slots {sorted(self._tables)} are held, but nothing runs.")
+
+    @abstractmethod
+    def read(self, row: BatchRow) -> list[int]:
+        """The sequence's tokens, up to the end of the row, as memory holds them."""
+
+    @abstractmethod
+    def _park(self, release: Release) -> None: ...
+    @abstractmethod
+    def _forget(self, block: int) -> None: ...
+    @abstractmethod
+    def _restore(self, row: BatchRow) -> None: ...
+    @abstractmethod
+    def _write(self, row: BatchRow) -> None: ...
+
+    def _check(self, row: BatchRow) -> None:
+        start, end = row.position, row.position + len(row.token_ids)
+        _expect(end > start, f"The row of slot {row.slot} has no tokens.")
+        _expect(
+            len(row.block_table) * self.block_size >= end and all(0 <= b < self.num_blocks for b in row.block_table),
+            f"The block table of slot {row.slot} does not cover its {end} tokens.",
+        )
+        restored = row.num_restored_blocks * self.block_size
+        expected = restored if row.slot not in self._tables else self._lengths[row.slot]
+        _expect(start == expected, f"The row of slot {row.slot} begins at {start}, but has KV for {expected} tokens.")
+        _expect(
+            row.num_restored_blocks == 0 or row.slot not in self._tables,
+            f"Slot {row.slot} runs already: nothing can be restored there.",
+        )
+
+
+class PagedMemory(ScriptedMemory):
+    """A block id is an address, as on a GPU: sequences that share a block read the same cells."""
+
+    def __init__(self, num_blocks: int, block_size: int) -> None:
+        super().__init__(num_blocks, block_size)
+        self._cells: list[list[int | None]] = [[None] * block_size for _ in range(num_blocks)]
+
+    def read(self, row: BatchRow) -> list[int]:
+        end = row.position + len(row.token_ids)
+        cells = [cell for block in row.block_table for cell in self._cells[block]][:end]
+        tokens = [cell for cell in cells if cell is not None]
+        _expect(len(tokens) == end, f"Slot {row.slot} reads a block that was never written, or was evicted.")
+        return tokens
+
+    def _park(self, release: Release) -> None:
+        for _, block in release.named_blocks:
+            _expect(None not in self._cells[block], f"Block {block} has a name, but is not full.")
+
+    def _forget(self, block: int) -> None:
+        self._cells[block] = [None] * self.block_size
+
+    def _restore(self, row: BatchRow) -> None:
+        pass                                       # it lies where it is read
+
+    def _write(self, row: BatchRow) -> None:
+        for position, token_id in enumerate(row.token_ids, start=row.position):
+            self._cells[row.block_table[position // self.block_size]][position % self.block_size] = token_id
+
+
+class PooledMemory(ScriptedMemory):
+    """A block id names a piece of a pool, as over llama.cpp: a slot has its own stream, filled from the pool and parked
+    in it. A piece that is wanted while its first holder still runs is copied from that stream.
+    """
+
+    def __init__(self, num_blocks: int, block_size: int) -> None:
+        super().__init__(num_blocks, block_size)
+        self._streams: dict[int, list[int]] = {}   # by running slot
+        self._pool: dict[int, list[int]] = {}      # by block id
+
+    @property
+    def parked_blocks(self) -> frozenset[int]:
+        return frozenset(self._pool)
+
+    def read(self, row: BatchRow) -> list[int]:
+        return self._streams[row.slot]
+
+    def _park(self, release: Release) -> None:
+        stream = self._streams.pop(release.slot)
+        for index, block in release.named_blocks:
+            piece = stream[index * self.block_size : (index + 1) * self.block_size]
+            _expect(len(piece) == self.block_size, f"Block {block} has a name, but is not full.")
+            self._pool.setdefault(block, piece)
+
+    def _forget(self, block: int) -> None:
+        self._pool.pop(block, None)                # absent where its holders never left their slots
+
+    def _restore(self, row: BatchRow) -> None:
+        stream: list[int] = []
+        for index, block in enumerate(row.block_table[: row.num_restored_blocks]):
+            if block not in self._pool:
+                self._pool[block] = self._piece_of_a_running_stream(index, block)
+            stream += self._pool[block]
+        self._streams[row.slot] = stream
+
+    def _piece_of_a_running_stream(self, index: int, block: int) -> list[int]:
+        end = (index + 1) * self.block_size
+        for slot, table in self._tables.items():
+            if table[index : index + 1] == [block] and self._lengths[slot] >= end:
+                return self._streams[slot][end - self.block_size : end]
+        raise EngineFailed(f"Block {block} is to be restored, but is neither in the pool nor in a running stream.")
+
+    def _write(self, row: BatchRow) -> None:
+        self._streams[row.slot] += row.token_ids
+
+
+def _expect(holds: bool, otherwise: str) -> None:
+    if not holds:
+        raise EngineFailed(otherwise)

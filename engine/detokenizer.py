@@ -1,0 +1,24 @@
+"""Tokens to text, as they come. `OutputProcessor` owns one a request; event loop only.
+
+A token may hold any part of a character. Text comes out as soon as its characters are whole; bytes that cannot become a
+character, whatever follows, come out as U+FFFD, and never before that is certain. What is still incomplete when the
+answer ends is simply not asked for any more, so an answer cut in mid-character has no broken end.
+"""
+
+from __future__ import annotations
+
+import codecs
+
+from engine.backends.base import Tokenizer
+
+_Utf8Decoder = codecs.getincrementaldecoder("utf-8")
+
+
+class Detokenizer:
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+        self._decoder = _Utf8Decoder(errors="replace")
+
+    def push(self, token_id: int) -> str:
+        """The text that this token completes: maybe none. Pieces join to what the whole would decode to."""
+        return self._decoder.decode(self._tokenizer.token_bytes(token_id))

@@ -1,0 +1,193 @@
+"""What a GGUF file says about its model, checked before any native code sees the file. Called by the loader and by
+the page of models, on any thread: a header takes milliseconds, and at most 2 s.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+from engine.errors import ModelLoadError
+from engine.gguf_reader import MetadataArray, MetadataValue, RawHeader, TensorInfo, read_raw_header
+
+KV_BITS_PER_VALUE = MappingProxyType({"f32": 32.0, "f16": 16.0, "q8_0": 8.5})
+
+_MAX_LAYERS = 512                  # llama.cpp ends the process above
+_MAX_CONTEXT_TOKENS = 1 << 30
+_MAX_PARTS = 1000
+_PART_NAME = re.compile(r"(?P<stem>.+)-(?P<part>\d{5})-of-(?P<parts>\d{5})\.gguf", re.DOTALL)
+
+# `general.file_type` is llama.cpp's number for the recipe by which a file was quantised.
+_FILE_TYPES = MappingProxyType({
+    0: "F32", 1: "F16", 2: "Q4_0", 3: "Q4_1", 7: "Q8_0", 8: "Q5_0", 9: "Q5_1", 10: "Q2_K", 11: "Q3_K_S", 12: "Q3_K_M",
+    13: "Q3_K_L", 14: "Q4_K_S", 15: "Q4_K_M", 16: "Q5_K_S", 17: "Q5_K_M", 18: "Q6_K", 19: "IQ2_XXS", 20: "IQ2_XS",
+    21: "Q2_K_S", 22: "IQ3_XS", 23: "IQ3_XXS", 24: "IQ1_S", 25: "IQ4_NL", 26: "IQ3_S", 27: "IQ3_M", 28: "IQ2_S",
+    29: "IQ2_M", 30: "IQ4_XS", 31: "IQ1_M", 32: "BF16", 36: "TQ1_0", 37: "TQ2_0", 38: "MXFP4", 39: "NVFP4", 40: "Q1_0",
+})
+
+# Files in this format that are no model of their own.
+_NOT_A_MODEL = MappingProxyType({
+    "mmproj": "the part of a model that reads images. Choose the model itself",
+    "adapter": "an adapter (LoRA). Choose the model that it belongs to",
+    "imatrix": "a table for quantising. Choose the model that it belongs to",
+})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GgufHeader:
+    """One model; where it is split into several files, `path` is the first and the sums are over all."""
+
+    path: Path
+    architecture: str
+    name: str                              # "" where the file does not say
+    quantisation: str                      # "Q4_1"
+    context_length: int                    # tokens it was trained for
+    block_count: int
+    embedding_length: int
+    kv_values_per_token: int               # numbers kept for a token, K and V of all layers; 0 for recurrent models
+    weight_bytes: int
+    file_bytes: int
+    chat_template: str | None
+    has_tokenizer: bool
+    part_paths: tuple[Path, ...]
+    metadata: Mapping[str, MetadataValue]
+    tensors: tuple[TensorInfo, ...]
+
+    def kv_bytes_per_token(self, kv_type: str = "f16") -> int:
+        return int(self.kv_values_per_token * KV_BITS_PER_VALUE[kv_type] / 8)
+
+
+def read_header(path: Path) -> GgufHeader:
+    """Raises ModelLoadError with a sentence that says what is wrong with the file, and what to do."""
+    raw = read_raw_header(path)
+    facts = _Facts(path.name, raw.metadata)
+    _check_is_model(facts)
+    part_paths = _part_paths(path, facts)
+    parts = [raw, *(_read_part(part_path, number) for number, part_path in enumerate(part_paths[1:], 1))]
+    tensors = tuple(tensor for part in parts for tensor in part.tensors)
+    if not tensors:
+        raise ModelLoadError(f"{path.name} holds no weights. Choose another file of this model.")
+    architecture = facts.text("general.architecture")
+    block_count = facts.number(f"{architecture}.block_count", 1, _MAX_LAYERS)
+    return GgufHeader(
+        path=path,
+        architecture=architecture,
+        name=facts.text("general.name"),
+        quantisation=_quantisation(raw, tensors),
+        context_length=facts.number(f"{architecture}.context_length", 1, _MAX_CONTEXT_TOKENS),
+        block_count=block_count,
+        embedding_length=facts.number(f"{architecture}.embedding_length", 1, 1 << 24),
+        kv_values_per_token=_kv_values_per_token(facts, architecture, block_count),
+        weight_bytes=sum(tensor.num_bytes for tensor in tensors),
+        file_bytes=sum(part.file_bytes for part in parts),
+        chat_template=facts.text("tokenizer.chat_template") or None,
+        has_tokenizer=facts.text("tokenizer.ggml.model") not in ("", "no_vocab", "none"),
+        part_paths=part_paths,
+        metadata=raw.metadata,
+        tensors=tensors,
+    )
+
+
+class _Facts:
+    """Metadata by type: a key of another type than llama.cpp expects ends in an error here, not there."""
+
+    def __init__(self, file_name: str, metadata: Mapping[str, MetadataValue]) -> None:
+        self.file_name = file_name
+        self._metadata = metadata
+
+    def text(self, key: str) -> str:
+        value = self._metadata.get(key, "")
+        if not isinstance(value, str):
+            raise self._wrong(key, value, "a text")
+        return value
+
+    def number(self, key: str, low: int, high: int, default: int | None = None) -> int:
+        value = self._metadata.get(key, default)
+        if value is None:
+            raise ModelLoadError(f"{self.file_name} does not say its {key}. It is damaged: download it again.")
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            raise self._wrong(key, value, f"a whole number of {low} to {high}")
+        return value
+
+    def numbers_by_layer(self, key: str, num_layers: int, default: int) -> list[int]:
+        value = self._metadata.get(key, default)
+        if isinstance(value, MetadataArray):
+            numbers = [number for number in value.values if isinstance(number, int) and 0 <= number <= 1 << 16]
+            if len(numbers) < num_layers:
+                raise self._wrong(key, f"a list of {value.length}", f"a number for each of {num_layers} layers")
+            return numbers[:num_layers]
+        return [self.number(key, 0, 1 << 16, default)] * num_layers
+
+    def _wrong(self, key: str, value: object, wanted: str) -> ModelLoadError:
+        shown = repr(value)[:80]
+        return ModelLoadError(
+            f"{self.file_name} says that its {key} is {shown}, where {wanted} is due. It is damaged: download it again."
+        )
+
+
+def _check_is_model(facts: _Facts) -> None:
+    architecture = facts.text("general.architecture")
+    kind = "mmproj" if architecture == "clip" else facts.text("general.type")
+    if what := _NOT_A_MODEL.get(kind):
+        raise ModelLoadError(f"{facts.file_name} is {what}.")
+    if not architecture:
+        raise ModelLoadError(f"{facts.file_name} does not say its architecture. It is damaged: download it again.")
+
+
+def _kv_values_per_token(facts: _Facts, architecture: str, num_layers: int) -> int:
+    prefix = f"{architecture}.attention."
+    embedding = facts.number(f"{architecture}.embedding_length", 1, 1 << 24)
+    heads = facts.numbers_by_layer(prefix + "head_count", num_layers, 0)
+    kv_heads = facts.numbers_by_layer(prefix + "head_count_kv", num_layers, max(heads))
+    default_width = embedding // max(heads) if max(heads) else 0
+    width = sum(facts.number(prefix + key, 0, 1 << 16, default_width) for key in ("key_length", "value_length"))
+    return sum(kv_heads) * width
+
+
+def _quantisation(raw: RawHeader, tensors: tuple[TensorInfo, ...]) -> str:
+    """As the file names it, or else the type that most of its weights have."""
+    file_type = raw.metadata.get("general.file_type")
+    if isinstance(file_type, int) and file_type in _FILE_TYPES:
+        return _FILE_TYPES[file_type]
+    num_bytes: Counter[str] = Counter()
+    for tensor in tensors:
+        num_bytes[tensor.type.name] += tensor.num_bytes
+    return num_bytes.most_common(1)[0][0]
+
+
+# -- models in several files -------------------------------------------------------------------------------------------
+
+
+def _part_paths(path: Path, facts: _Facts) -> tuple[Path, ...]:
+    """All files of a model, from its first. llama.cpp finds the others by name, so names must be right."""
+    num_parts = facts.number("split.count", 0, 1 << 16, default=0) or 1
+    named = _PART_NAME.fullmatch(path.name)
+    if named is None and num_parts == 1:
+        return (path,)
+    if named is None or int(named["parts"]) != num_parts:
+        raise ModelLoadError(
+            f"{path.name} is one of {num_parts} files by its header, but not by its name. Give it its name back, "
+            f"which ends in -00001-of-{num_parts:05}.gguf for the first."
+        )
+    if num_parts > _MAX_PARTS:
+        raise ModelLoadError(f"{path.name} claims to be one of {num_parts} files; at most {_MAX_PARTS} are possible.")
+    paths = tuple(path.with_name(f"{named['stem']}-{n:05}-of-{num_parts:05}.gguf") for n in range(1, num_parts + 1))
+    if path != paths[0]:
+        raise ModelLoadError(f"{path.name} is one of {num_parts} files. Choose the first, {paths[0].name}.")
+    for number, part_path in enumerate(paths, 1):
+        if not part_path.is_file():
+            raise ModelLoadError(
+                f"Part {number} of {num_parts} is missing: {part_path.name}. Download it into the same folder."
+            )
+    return paths
+
+
+def _read_part(path: Path, number: int) -> RawHeader:
+    raw = read_raw_header(path)
+    if raw.metadata.get("split.no") != number:
+        raise ModelLoadError(f"{path.name} is not the part that its name says. Download it again.")
+    return raw

@@ -1,0 +1,300 @@
+"""Reads the header of one GGUF file, in bounded time and memory whatever the file claims. Called by `engine.gguf`;
+any thread.
+
+Written after the format's own description (ggml-org/ggml, docs/gguf.md), versions 2 and 3, little-endian. It is
+stricter than llama.cpp where that would hang, take all memory or end the process.
+"""
+
+from __future__ import annotations
+
+import stat
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import IO, NoReturn
+
+from engine.errors import ModelLoadError
+
+MAGIC = b"GGUF"
+
+_MAX_KEYS = 10_000
+_MAX_TENSORS = 100_000
+_MAX_KEY_BYTES = 1024
+_MAX_TENSOR_NAME_BYTES = 63
+_MAX_KEPT_TEXT_BYTES = 1 << 20        # a longer text is passed over, and is as if it were not there
+_MAX_KEPT_NUMBERS = 4096              # of an array: more than any model has layers
+_MAX_TEXTS_IN_ARRAYS = 2_000_000      # together; the largest vocabularies have half of it, merges included
+_MAX_DIMENSIONS = 4
+_MAX_ELEMENTS = 2**63 - 1
+_MAX_HEADER_BYTES = 256 << 20         # ten times the largest in use
+_MIN_KEY_ENTRY_BYTES = 8 + 1 + 4 + 1
+_MIN_TENSOR_ENTRY_BYTES = 8 + 1 + 4 + 8 + 4 + 8
+_WINDOW_BYTES = 1 << 20
+
+_TEXT, _ARRAY = 8, 9
+_NUMBER_FORMATS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q", 11: "<q", 12: "<d"}
+
+
+@dataclass(frozen=True, slots=True)
+class TensorType:
+    name: str
+    block_elements: int
+    block_bytes: int
+
+
+TENSOR_TYPES: Mapping[int, TensorType] = MappingProxyType({
+    0: TensorType("F32", 1, 4), 1: TensorType("F16", 1, 2), 2: TensorType("Q4_0", 32, 18),
+    3: TensorType("Q4_1", 32, 20), 6: TensorType("Q5_0", 32, 22), 7: TensorType("Q5_1", 32, 24),
+    8: TensorType("Q8_0", 32, 34), 9: TensorType("Q8_1", 32, 36), 10: TensorType("Q2_K", 256, 84),
+    11: TensorType("Q3_K", 256, 110), 12: TensorType("Q4_K", 256, 144), 13: TensorType("Q5_K", 256, 176),
+    14: TensorType("Q6_K", 256, 210), 15: TensorType("Q8_K", 256, 292), 16: TensorType("IQ2_XXS", 256, 66),
+    17: TensorType("IQ2_XS", 256, 74), 18: TensorType("IQ3_XXS", 256, 98), 19: TensorType("IQ1_S", 256, 50),
+    20: TensorType("IQ4_NL", 32, 18), 21: TensorType("IQ3_S", 256, 110), 22: TensorType("IQ2_S", 256, 82),
+    23: TensorType("IQ4_XS", 256, 136), 24: TensorType("I8", 1, 1), 25: TensorType("I16", 1, 2),
+    26: TensorType("I32", 1, 4), 27: TensorType("I64", 1, 8), 28: TensorType("F64", 1, 8),
+    29: TensorType("IQ1_M", 256, 56), 30: TensorType("BF16", 1, 2), 34: TensorType("TQ1_0", 256, 54),
+    35: TensorType("TQ2_0", 256, 66), 39: TensorType("MXFP4", 32, 17), 40: TensorType("NVFP4", 64, 36),
+    41: TensorType("Q1_0", 128, 18), 42: TensorType("Q2_0", 64, 18),
+})
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataArray:
+    """`values` are kept where they are a few numbers: vocabularies are walked over, not kept."""
+
+    length: int
+    values: tuple[int | float, ...] = ()
+
+
+MetadataValue = int | float | str | MetadataArray
+
+
+@dataclass(frozen=True, slots=True)
+class TensorInfo:
+    name: str
+    shape: tuple[int, ...]
+    type: TensorType
+    num_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class RawHeader:
+    version: int
+    metadata: Mapping[str, MetadataValue]
+    tensors: tuple[TensorInfo, ...]
+    file_bytes: int
+
+
+def read_raw_header(path: Path) -> RawHeader:
+    """Raises ModelLoadError with a sentence that names the fault."""
+    try:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise ModelLoadError(f"{path.name} is not a file. Choose the .gguf file itself.")
+        with path.open("rb", buffering=0) as file:
+            return _Parser(path.name, file, status.st_size).parse()
+    except (OSError, ValueError) as error:      # ValueError: no name of a file, as it holds a NUL
+        raise ModelLoadError(f"{path} cannot be read: {error}. Check the path and its permissions.") from error
+
+
+class _Parser:
+    def __init__(self, name: str, file: IO[bytes], file_bytes: int) -> None:
+        self._name = name
+        self._file = file
+        self._file_bytes = file_bytes
+        self._window = b""
+        self._at = 0                    # in the window
+        self._window_start = 0          # in the file
+        self._texts_left = _MAX_TEXTS_IN_ARRAYS
+        self._kept_text_left = 4 * _MAX_KEPT_TEXT_BYTES
+
+    def parse(self) -> RawHeader:
+        version, num_tensors, num_keys = self._opening()
+        metadata: dict[str, MetadataValue] = {}
+        seen: set[str] = set()
+        for _ in range(num_keys):
+            key = self._text(_MAX_KEY_BYTES, "the name of a metadata key")
+            if key in seen:
+                self._refuse(f"has the metadata key {key!r} twice")
+            seen.add(key)
+            if (value := self._value(key)) is not None:
+                metadata[key] = value
+        tensors = self._tensors(num_tensors, self._alignment(metadata))
+        return RawHeader(version, MappingProxyType(metadata), tensors, self._file_bytes)
+
+    def _opening(self) -> tuple[int, int, int]:
+        magic = self._take(min(4, self._file_bytes))
+        if magic != MAGIC:
+            self._refuse("is not a GGUF file", "Choose a file that ends in .gguf and was downloaded whole.")
+        version = self._number("<I")
+        if version.to_bytes(4, "little") in (b"\0\0\0\2", b"\0\0\0\3"):
+            self._refuse("is a GGUF file for big-endian machines", "Get the little-endian file.")
+        if version not in (2, 3):
+            self._refuse(f"has GGUF version {version}; versions 2 and 3 can be read", "Get a newer file of this model.")
+        num_tensors, num_keys = self._number("<Q"), self._number("<Q")
+        self._check_count(num_tensors, "tensors", _MAX_TENSORS, _MIN_TENSOR_ENTRY_BYTES)
+        self._check_count(num_keys, "metadata keys", _MAX_KEYS, _MIN_KEY_ENTRY_BYTES)
+        return version, num_tensors, num_keys
+
+    # -- metadata ------------------------------------------------------------------------------------------------------
+
+    def _value(self, key: str) -> MetadataValue | None:
+        kind = self._number("<I")
+        if kind == _TEXT:
+            return self._kept_text(key)
+        if kind == _ARRAY:
+            return self._array(key)
+        return self._read_number(kind, key)
+
+    def _read_number(self, kind: int, key: str) -> int | float:
+        number_format = _NUMBER_FORMATS.get(kind)
+        if number_format is None:
+            self._refuse(f"gives the metadata key {key!r} the unknown type {kind}")
+        number: int | float = struct.unpack(number_format, self._take(struct.calcsize(number_format)))[0]
+        return number
+
+    def _kept_text(self, key: str) -> str | None:
+        size = self._number("<Q")
+        self._check_fits(size, f"the text {key!r}")
+        if size > min(_MAX_KEPT_TEXT_BYTES, self._kept_text_left):
+            self._skip(size)
+            return None
+        self._kept_text_left -= size
+        return self._take(size).decode("utf-8", "replace")
+
+    def _array(self, key: str) -> MetadataArray:
+        kind, length = self._number("<I"), self._number("<Q")
+        if kind == _TEXT:
+            self._walk_texts(length, key)
+            return MetadataArray(length)
+        number_format = _NUMBER_FORMATS.get(kind)
+        if number_format is None:
+            what = "an array of arrays" if kind == _ARRAY else f"an array of the unknown type {kind}"
+            self._refuse(f"has {what} in the metadata key {key!r}")
+        item_bytes = struct.calcsize(number_format)
+        self._check_fits(length * item_bytes, f"the array {key!r}")
+        if length > _MAX_KEPT_NUMBERS:
+            self._skip(length * item_bytes)
+            return MetadataArray(length)
+        return MetadataArray(length, struct.unpack(f"<{length}{number_format[1]}", self._take(length * item_bytes)))
+
+    def _walk_texts(self, length: int, key: str) -> None:
+        self._check_fits(length * 8, f"the array {key!r}")
+        self._texts_left -= length
+        if self._texts_left < 0:
+            self._refuse(f"has more than {_MAX_TEXTS_IN_ARRAYS} texts in its arrays")
+        read_size = struct.Struct("<Q").unpack_from
+        for _ in range(length):
+            if len(self._window) - self._at < 8:
+                self._refill(8)
+            size = read_size(self._window, self._at)[0]
+            end = self._at + 8 + size
+            if end <= len(self._window):
+                self._at = end
+            else:
+                self._at += 8
+                self._check_fits(size, f"a text in the array {key!r}")
+                self._skip(size)
+
+    def _alignment(self, metadata: Mapping[str, MetadataValue]) -> int:
+        alignment = metadata.get("general.alignment", 32)
+        if not isinstance(alignment, int) or not 8 <= alignment <= 1 << 20 or alignment & (alignment - 1):
+            self._refuse(f"aligns its data to {alignment} bytes; that must be a power of two")
+        return alignment
+
+    # -- tensors -------------------------------------------------------------------------------------------------------
+
+    def _tensors(self, count: int, alignment: int) -> tuple[TensorInfo, ...]:
+        tensors: dict[str, TensorInfo] = {}
+        expected = end = 0
+        for _ in range(count):
+            tensor, offset = self._tensor()
+            if tensor.name in tensors:
+                self._refuse(f"has the tensor {tensor.name!r} twice")
+            if offset != expected:
+                self._refuse(f"places the tensor {tensor.name!r} at byte {offset} of its data, where {expected} is due")
+            tensors[tensor.name] = tensor
+            end = offset + tensor.num_bytes
+            expected = _aligned(end, alignment)
+        whole = _aligned(self._window_start + self._at, alignment) + end
+        if whole > self._file_bytes:
+            self._refuse(f"is cut off: it should have at least {whole:,} bytes and has {self._file_bytes:,}")
+        return tuple(tensors.values())
+
+    def _tensor(self) -> tuple[TensorInfo, int]:
+        name = self._text(_MAX_TENSOR_NAME_BYTES, "the name of a tensor")
+        num_dimensions = self._number("<I")
+        if not 1 <= num_dimensions <= _MAX_DIMENSIONS:
+            self._refuse(f"gives the tensor {name!r} {num_dimensions} dimensions; 1 to {_MAX_DIMENSIONS} are possible")
+        shape = struct.unpack(f"<{num_dimensions}Q", self._take(8 * num_dimensions))
+        kind, offset = self._number("<I"), self._number("<Q")
+        tensor_type = TENSOR_TYPES.get(kind)
+        if tensor_type is None:
+            self._refuse(f"has the tensor {name!r} in the unknown type {kind}", "Take another quantisation of it.")
+        num_elements = 1
+        for size in shape:
+            num_elements *= size
+        if not 0 < num_elements <= _MAX_ELEMENTS:
+            self._refuse(f"gives the tensor {name!r} the impossible shape {shape}")
+        if shape[0] % tensor_type.block_elements:
+            self._refuse(f"has rows of {shape[0]} in the tensor {name!r}, which {tensor_type.name} cannot store")
+        num_bytes = num_elements // tensor_type.block_elements * tensor_type.block_bytes
+        if offset + num_bytes > self._file_bytes:
+            self._refuse(f"is cut off: the tensor {name!r} should end at byte {offset + num_bytes:,} of its data")
+        return TensorInfo(name, shape, tensor_type, num_bytes), offset
+
+    # -- bytes ---------------------------------------------------------------------------------------------------------
+
+    def _number(self, number_format: str) -> int:
+        return int(struct.unpack(number_format, self._take(struct.calcsize(number_format)))[0])
+
+    def _text(self, max_bytes: int, what: str) -> str:
+        size = self._number("<Q")
+        self._check_fits(size, what)
+        if not 0 < size <= max_bytes:
+            self._refuse(f"has {size} bytes in {what}; 1 to {max_bytes} are possible")
+        return self._take(size).decode("utf-8", "replace")
+
+    def _take(self, size: int) -> bytes:
+        if len(self._window) - self._at < size:
+            self._refill(size)
+        start, self._at = self._at, self._at + size
+        return self._window[start:self._at]
+
+    def _skip(self, size: int) -> None:
+        self._at += size
+        if self._at > len(self._window):
+            self._window_start += self._at
+            self._file.seek(self._window_start)
+            self._window, self._at = b"", 0
+
+    def _refill(self, size: int) -> None:
+        """At least `size` bytes from here on in the window."""
+        self._window_start += self._at
+        self._window, self._at = self._window[self._at:], 0
+        if self._window_start > _MAX_HEADER_BYTES:
+            self._refuse(f"has a header of more than {_MAX_HEADER_BYTES >> 20} MiB")
+        while len(self._window) < size:
+            more = self._file.read(max(_WINDOW_BYTES, size - len(self._window)))
+            if not more:
+                self._refuse("ends in the middle of its header")
+            self._window += more
+
+    def _check_fits(self, num_bytes: int, what: str) -> None:
+        left = self._file_bytes - self._window_start - self._at
+        if num_bytes > left:
+            self._refuse(f"claims {num_bytes:,} bytes for {what}, but only {left:,} are left")
+
+    def _check_count(self, count: int, what: str, maximum: int, min_bytes: int) -> None:
+        if count > maximum:
+            self._refuse(f"claims {count:,} {what}; at most {maximum:,} are possible")
+        self._check_fits(count * min_bytes, f"{count:,} {what}")
+
+    def _refuse(self, fault: str, remedy: str = "The file is damaged: download it again.") -> NoReturn:
+        raise ModelLoadError(f"{self._name} {fault}. {remedy}")
+
+
+def _aligned(position: int, alignment: int) -> int:
+    return -(-position // alignment) * alignment

@@ -1,0 +1,138 @@
+"""A model in this process, as an `Engine`: messages to a prompt, a prompt to the engine's thread, its tokens to deltas.
+
+Made by `engine.load`; called on the event loop. Templates and tokenizers run in the loop's executor: a template may
+take a second, and so may a long text.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+import uuid
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+from engine.chat_template import ChatTemplate
+from engine.core import EngineCore
+from engine.engine import ChatMessage, ChatRequest, Delta, EngineInfo, EngineMetrics
+from engine.errors import InvalidRequest
+from engine.output_processor import OutputProcessor
+from engine.params import MAX_SEED, SamplingParams
+from engine.request import Request
+from engine.scheduler import max_sequence_tokens
+
+
+class LocalEngine:
+    """`default_system_prompt` is put before conversations that have no system message."""
+
+    def __init__(self, core: EngineCore, info: EngineInfo, *, default_system_prompt: str | None = None) -> None:
+        self._core = core
+        self._info = info
+        self._tokenizer = core.tokenizer
+        self._default_system_prompt = default_system_prompt
+        source = self._tokenizer.chat_template
+        self._template = None if source is None else ChatTemplate(
+            source, bos_token=self._tokenizer.bos_token, eos_token=self._tokenizer.eos_token
+        )
+
+    @property
+    def info(self) -> EngineInfo:
+        return self._info
+
+    async def chat(self, request: ChatRequest) -> AsyncGenerator[Delta, None]:
+        prompt_token_ids = await asyncio.to_thread(self._encode_chat, request)
+        core_request = self._request(
+            prompt_token_ids,
+            request.params,
+            user=request.user,
+            priority=request.priority,
+            cache_key=request.cache_key,
+        )
+        async with aclosing(self._answer(core_request)) as deltas:
+            async for delta in deltas:
+                yield delta
+
+    async def complete(
+        self, prompt: str | list[int], params: SamplingParams, *, user: str = ""
+    ) -> AsyncGenerator[Delta, None]:
+        if isinstance(prompt, str):
+            prompt = await asyncio.to_thread(self._encode, prompt, add_special=True, param="prompt")
+        async with aclosing(self._answer(self._request(prompt, params, user=user))) as deltas:
+            async for delta in deltas:
+                yield delta
+
+    async def count_tokens(self, request: ChatRequest) -> int:
+        return len(await asyncio.to_thread(self._encode_chat, request))
+
+    def metrics(self) -> EngineMetrics:
+        return self._core.snapshot()
+
+    async def close(self) -> None:
+        await self._core.close()
+
+    async def _answer(self, request: Request) -> AsyncGenerator[Delta, None]:
+        def abort() -> None:
+            self._core.abort(request.request_id)
+
+        processor = OutputProcessor(request, self._tokenizer, abort)
+        self._core.submit(request, processor.process)
+        try:
+            async for delta in processor.deltas():
+                yield delta
+        finally:
+            abort()              # for a reader that left early; nothing happens to a request that has ended
+
+    def _request(
+        self, prompt_token_ids: list[int], params: SamplingParams, *, user: str, priority: int = 0, cache_key: str = ""
+    ) -> Request:
+        vocab_size = self._core.info.vocab_size
+        unknown = next((token_id for token_id in params.logit_bias if token_id >= vocab_size), None)
+        if unknown is not None:
+            raise InvalidRequest(
+                f"logit_bias names token {unknown}; token ids of this model are 0 to {vocab_size - 1}.",
+                param="logit_bias",
+            )
+        room = max_sequence_tokens(self._core.info) - len(prompt_token_ids)
+        return Request(
+            request_id=uuid.uuid4().hex,
+            prompt_token_ids=tuple(prompt_token_ids),
+            params=params,
+            seed=secrets.randbits(64) if params.seed is None else params.seed & MAX_SEED,
+            max_tokens=room if params.max_tokens is None else min(params.max_tokens, room),
+            arrival_s=time.monotonic(),
+            user=user,
+            priority=priority,
+            cache_key=cache_key,
+        )
+
+    def _encode_chat(self, request: ChatRequest) -> list[int]:
+        if self._template is None:
+            raise InvalidRequest(
+                f"{self._info.name} has no chat template, so it cannot answer messages. "
+                "Send it a raw prompt at /v1/completions, or choose a model made for chat.",
+                param="model",
+            )
+        if not request.messages:
+            raise InvalidRequest("There are no messages. Send at least one.", param="messages")
+        text = self._template.render(
+            self._with_system_prompt(request.messages),
+            add_generation_prompt=request.add_generation_prompt,
+            continue_final_message=request.continue_final_message,
+        )
+        return self._encode(text, add_special=False, param="messages")      # templates write BOS themselves
+
+    def _with_system_prompt(self, messages: tuple[ChatMessage, ...]) -> tuple[ChatMessage, ...]:
+        if self._default_system_prompt is None or any(message.role == "system" for message in messages):
+            return messages
+        return (ChatMessage(role="system", content=self._default_system_prompt), *messages)
+
+    def _encode(self, text: str, *, add_special: bool, param: str) -> list[int]:
+        try:
+            text.encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise InvalidRequest(
+                f"The text holds half a character (the lone surrogate U+{ord(text[error.start]):04X}). Send it whole.",
+                param=param,
+            ) from error
+        return self._tokenizer.encode(text, add_special=add_special, parse_special=True)

@@ -1,0 +1,135 @@
+"""From sampled tokens to deltas, one processor a request: detokenise, look for stop strings, gather. Event loop only.
+
+`EngineCore` calls `process` after each step, `LocalEngine` reads `deltas`. A reader that is slower than the model finds
+everything since its last look in one delta, so memory is bounded by the answer, and nothing is lost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+
+from engine.backends.base import Tokenizer
+from engine.batch import SampledToken
+from engine.core import CoreOutput
+from engine.detokenizer import Detokenizer
+from engine.engine import Delta, TokenLogprob, Usage
+from engine.errors import EngineError, EngineFailed
+from engine.request import FinishReason, Request
+from engine.stop import StopChecker
+
+_REASONS_TO_SHOW = frozenset({FinishReason.STOP, FinishReason.LENGTH})
+
+
+class OutputProcessor:
+    """`abort` ends the request in the core: called once, when a stop string has ended the answer."""
+
+    def __init__(self, request: Request, tokenizer: Tokenizer, abort: Callable[[], None]) -> None:
+        self._num_prompt_tokens = len(request.prompt_token_ids)
+        self._tokenizer = tokenizer
+        self._abort = abort
+        self._detokenizer = Detokenizer(tokenizer)
+        self._stops = StopChecker(request.params.stop)
+        self._num_chars = 0                                              # of all text, held back or shown
+        self._num_chars_shown = 0
+        self._num_output_tokens = 0
+        self._num_cached_tokens = 0
+        self._queue_position: int | None = None
+        self._held_logprobs: deque[tuple[int, TokenLogprob]] = deque()   # with the place in the text where each begins
+
+        self._news = asyncio.Event()                                     # set: the reader has something to take
+        self._text: list[str] = []
+        self._logprobs: list[TokenLogprob] = []
+        self._num_tokens = 0
+        self._finish_reason: FinishReason | None = None
+        self._error: EngineError | None = None
+
+    def process(self, output: CoreOutput) -> None:
+        """Take in what a step brought for this request."""
+        if self._has_ended:
+            return                               # computed between a stop string and the abort that it caused
+        self._num_cached_tokens = output.num_cached_tokens
+        if output.queue_position != self._queue_position:
+            self._queue_position = output.queue_position
+            self._news.set()
+        for sampled in output.tokens:
+            self._add(sampled)
+            if self._stops.matched is not None:
+                self._finish(FinishReason.STOP)
+                self._abort()
+                return
+        if output.finish_reason in _REASONS_TO_SHOW:
+            self._show(self._stops.flush())
+            self._finish(output.finish_reason if self._stops.matched is None else FinishReason.STOP)
+        elif output.finish_reason is not None:
+            self._show(self._stops.flush())
+            self._error = output.error or EngineFailed("The request was stopped before its answer was complete.")
+            self._news.set()
+
+    async def deltas(self) -> AsyncIterator[Delta]:
+        """Pieces of the answer as they come; the last has a finish reason. Raises EngineFailed after the last piece."""
+        while True:
+            await self._news.wait()
+            self._news.clear()
+            if self._error is None or self._text:
+                delta = self._take()
+                yield delta
+                if delta.finish_reason is not None:
+                    return
+            if self._error is not None:
+                raise self._error
+
+    @property
+    def _has_ended(self) -> bool:
+        return self._finish_reason is not None or self._error is not None
+
+    def _add(self, sampled: SampledToken) -> None:
+        self._num_tokens += 1
+        self._num_output_tokens += 1
+        if sampled.logprob is not None:
+            top = tuple(self._describe(token_id, logprob) for token_id, logprob in sampled.top_logprobs)
+            self._held_logprobs.append((self._num_chars, self._describe(sampled.token_id, sampled.logprob, top)))
+        text = self._detokenizer.push(sampled.token_id)
+        self._num_chars += len(text)
+        self._show(self._stops.push(text))
+
+    def _show(self, text: str) -> None:
+        """Text that is certain, with the logprobs of the tokens that begin in it. Those of a stop string never come."""
+        if text:
+            self._text.append(text)
+            self._num_chars_shown += len(text)
+            self._news.set()
+        nothing_held = self._num_chars_shown == self._num_chars
+        while self._held_logprobs and (nothing_held or self._held_logprobs[0][0] < self._num_chars_shown):
+            self._logprobs.append(self._held_logprobs.popleft()[1])
+            self._news.set()
+
+    def _finish(self, reason: FinishReason) -> None:
+        self._finish_reason = reason
+        self._news.set()
+
+    def _take(self) -> Delta:
+        delta = Delta(
+            text="".join(self._text),
+            logprobs=tuple(self._logprobs),
+            num_tokens=self._num_tokens,
+            queue_position=self._queue_position,
+            finish_reason=self._finish_reason,
+            usage=None if self._finish_reason is None else self._usage(),
+        )
+        self._text.clear()
+        self._logprobs.clear()
+        self._num_tokens = 0
+        return delta
+
+    def _usage(self) -> Usage:
+        return Usage(
+            prompt_tokens=self._num_prompt_tokens,
+            completion_tokens=self._num_output_tokens,
+            cached_tokens=self._num_cached_tokens,
+        )
+
+    def _describe(self, token_id: int, logprob: float, top: tuple[TokenLogprob, ...] = ()) -> TokenLogprob:
+        token_bytes = self._tokenizer.token_bytes(token_id)
+        return TokenLogprob(token_bytes.decode("utf-8", "replace"), logprob, token_bytes, top)

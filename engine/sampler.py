@@ -1,0 +1,169 @@
+"""Chooses the next token of one row from its logits, in numpy. Called by back ends without a sampler of their own, on
+the engine's thread.
+
+The order is the one that `SamplingParams` fixes: logit bias, penalties, temperature, top-k, top-p, min-p, seed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.batch import SampledToken, SamplingInput
+from engine.errors import EngineFailed
+from engine.params import SamplingParams
+
+Logits = NDArray[np.float32]
+TokenIds = NDArray[np.intp]
+Probabilities = NDArray[np.float64]
+
+FIRST_NUCLEUS_SIZE = 64      # top-p alone looks at this many likeliest tokens first, then at
+NUCLEUS_GROWTH = 8           # this many times more, until they hold enough of the whole
+
+
+def sample(logits: Logits, row: SamplingInput) -> SampledToken:
+    """The next token of a row. `logits` is float32 [vocab_size]; it is neither changed nor kept.
+
+    The same logits, seed and number of output tokens give the same token, whatever else the batch holds: a preempted
+    sequence repeats itself. Equal logits go to the lowest id. A NaN counts as impossible.
+    Raises EngineFailed when no logit is a usable number.
+    """
+    params = row.params
+    if params.is_greedy and params.logprobs is None and not _adjusts(params):
+        best = int(logits.argmax())
+        if np.isfinite(logits[best]):
+            return SampledToken(best)
+    logits = _usable(logits)
+    if params.is_greedy:
+        token_id = int(adjusted(logits, row).argmax())
+    else:
+        token_ids, probabilities = distribution(logits, row)
+        token_id = int(token_ids[_draw(probabilities, row)])
+    if params.logprobs is None:
+        return SampledToken(token_id)
+    return _with_logprobs(logits, token_id, params.logprobs)
+
+
+def distribution(logits: Logits, row: SamplingInput) -> tuple[TokenIds, Probabilities]:
+    """The tokens that may follow, and how probable each is (they add up to 1). For a temperature above 0."""
+    params = row.params
+    values = _usable(adjusted(logits, row))
+    if params.top_k:
+        token_ids = _largest(values, params.top_k)
+        weights = _weights(values[token_ids], values.max(), params.temperature)
+        if params.top_p < 1.0:
+            kept = _nucleus_size(weights, params.top_p * weights.sum())
+            token_ids, weights = token_ids[:kept], weights[:kept]
+    elif params.top_p < 1.0:
+        token_ids, weights = _nucleus(values, params)
+    else:
+        token_ids = np.arange(values.size)
+        weights = _weights(values, values.max(), params.temperature)
+    possible = (weights > 0.0) & (weights >= params.min_p)      # the likeliest token's weight is 1
+    token_ids, weights = token_ids[possible], weights[possible]
+    return token_ids, weights / weights.sum()
+
+
+def adjusted(logits: Logits, row: SamplingInput) -> Logits:
+    """Logits after logit bias and penalties: a copy, or `logits` itself where neither is asked for."""
+    params = row.params
+    if not _adjusts(params):
+        return logits
+    logits = logits.copy()
+    if params.logit_bias:
+        logits[list(params.logit_bias)] += np.fromiter(params.logit_bias.values(), dtype=np.float32)
+    with np.errstate(over="ignore"):
+        if params.repetition_penalty != 1.0:
+            seen = np.unique(np.array(row.token_ids, dtype=np.intp))
+            penalty = np.float32(params.repetition_penalty)
+            logits[seen] = np.where(logits[seen] > 0.0, logits[seen] / penalty, logits[seen] * penalty)
+    output = row.token_ids[row.num_prompt_tokens:]
+    if output and (params.presence_penalty or params.frequency_penalty):
+        counts = Counter(output)
+        times = np.fromiter(counts.values(), dtype=np.float32)
+        logits[list(counts)] -= np.float32(params.presence_penalty) + np.float32(params.frequency_penalty) * times
+    return logits
+
+
+def _adjusts(params: SamplingParams) -> bool:
+    return bool(
+        params.logit_bias
+        or params.repetition_penalty != 1.0
+        or params.presence_penalty
+        or params.frequency_penalty
+    )
+
+
+def _usable(logits: Logits) -> Logits:
+    """The same logits without NaN, and with a finite maximum; a copy only where something had to change."""
+    peak = logits.max()                      # NaN if any is
+    if np.isnan(peak):
+        logits = np.where(np.isnan(logits), np.float32(-np.inf), logits)
+        peak = logits.max()
+    if peak == -np.inf:
+        raise EngineFailed(
+            "The model computed no usable number for the next token: its file is damaged, or its number format "
+            "overflows on this device. Download the model again, or take another quantisation."
+        )
+    if peak == np.inf:                       # infinitely likelier than every finite one
+        logits = np.where(logits == np.inf, np.float32(0.0), np.float32(-np.inf))
+    return logits
+
+
+def _weights(values: Logits, peak: np.float32, temperature: float) -> Probabilities:
+    """Unnormalised probabilities; the likeliest token's is 1."""
+    with np.errstate(over="ignore", under="ignore"):      # a tiny temperature sends all but the likeliest to 0
+        weights: Probabilities = np.exp((values.astype(np.float64) - np.float64(peak)) / temperature)
+    return weights
+
+
+def _largest(values: Logits, count: int) -> TokenIds:
+    """Ids of the `count` largest values, largest first, the lower id first among equals. Sorts no more than these."""
+    if count < values.size:
+        threshold = np.partition(values, values.size - count)[values.size - count]
+        above = np.flatnonzero(values > threshold)
+        equal = np.flatnonzero(values == threshold)[: count - above.size]
+        token_ids = np.sort(np.concatenate((above, equal)))
+    else:
+        token_ids = np.arange(values.size)
+    return token_ids[np.argsort(-values[token_ids], kind="stable")]
+
+
+def _nucleus(values: Logits, params: SamplingParams) -> tuple[TokenIds, Probabilities]:
+    """The likeliest tokens that hold `top_p` of the whole, likeliest first, with their weights."""
+    peak = values.max()
+    wanted = params.top_p * _weights(values, peak, params.temperature).sum()
+    size = FIRST_NUCLEUS_SIZE
+    while True:
+        token_ids = _largest(values, size)
+        weights = _weights(values[token_ids], peak, params.temperature)
+        if weights.sum() >= wanted or size >= values.size:
+            kept = _nucleus_size(weights, wanted)
+            return token_ids[:kept], weights[:kept]
+        size *= NUCLEUS_GROWTH
+
+
+def _nucleus_size(weights: Probabilities, wanted: np.float64) -> int:
+    """How many of the first weights it takes to reach `wanted`, the one that reaches it included."""
+    return int(np.searchsorted(np.cumsum(weights), wanted, side="left")) + 1
+
+
+def _draw(probabilities: Probabilities, row: SamplingInput) -> int:
+    """An index, by inverse transform. Counter-based (Philox), so that each position has its own number and no state."""
+    position = len(row.token_ids) - row.num_prompt_tokens
+    bits = int(np.random.Philox(key=np.array([row.seed, position], dtype=np.uint64)).random_raw())
+    uniform = (bits >> 11) * 2.0**-53        # [0, 1), all 53 bits of a double
+    cumulative = np.cumsum(probabilities)
+    index = int(np.searchsorted(cumulative, uniform * cumulative[-1], side="right"))
+    return min(index, probabilities.size - 1)
+
+
+def _with_logprobs(logits: Logits, token_id: int, num_top: int) -> SampledToken:
+    values = logits.astype(np.float64)
+    logprobs = values - values.max()
+    logprobs -= np.log(np.exp(logprobs).sum())
+    likeliest = _largest(logits, num_top) if num_top else ()
+    top = tuple((int(i), float(logprobs[i])) for i in likeliest if np.isfinite(logprobs[i]))
+    return SampledToken(token_id, float(logprobs[token_id]), top)

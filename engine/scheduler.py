@@ -1,0 +1,280 @@
+"""What the next step computes: `schedule`, then the back end executes, then `update` takes in the tokens. Called by
+`EngineWorker`, on the engine's thread.
+
+There are no phases (the rule is vLLM v1's): a sequence has a count of computed tokens that catches up with its tokens.
+Running sequences get what they lack within a budget of tokens, then waiting ones are admitted, their cached prefix
+first. That alone gives continuous batching, chunked prefill, prefix caching and preemption.
+"""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from engine.backends.base import BackendInfo
+from engine.batch import Batch, BatchRow, Release, SampledToken, SamplingInput, StepOutput
+from engine.block_manager import BlockManager
+from engine.errors import EngineFailed
+from engine.metrics import EngineCounters
+from engine.request import FinishReason, Request, Sequence
+from engine.waiting import Consumption, WaitingQueue
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """What changed for one sequence: tokens, its end, or its place in the queue (None while it runs)."""
+
+    sequence: Sequence
+    tokens: tuple[SampledToken, ...] = ()
+    finish_reason: FinishReason | None = None
+    queue_position: int | None = None
+
+
+class Scheduler:
+    """Owns the sequences, the slots and the blocks of one engine."""
+
+    def __init__(
+        self, info: BackendInfo, eog_token_ids: frozenset[int], *, clock_s: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._info = info
+        self._eog_token_ids = eog_token_ids
+        self.blocks = BlockManager(
+            num_blocks=info.num_blocks, block_size=info.block_size, prefix_cache=info.prefix_cache
+        )
+        self.counters = EngineCounters()
+        self._sequences: dict[str, Sequence] = {}              # all, by request id
+        self._running: dict[int, Sequence] = {}                # by slot, oldest first
+        self._consumption = Consumption(clock_s)
+        self._waiting = WaitingQueue(self._consumption)
+        self._queue_changed = False
+        self._free_slots = list(range(info.max_num_seqs))      # a heap: the lowest is given first
+        self._released: list[Release] = []                     # since the last batch
+
+    @property
+    def num_running(self) -> int:
+        return len(self._running)
+
+    @property
+    def num_waiting(self) -> int:
+        return len(self._waiting)
+
+    @property
+    def has_work(self) -> bool:
+        """Something to compute, or to tell the back end."""
+        return bool(self._sequences or self._released)
+
+    def add(self, request: Request) -> None:
+        sequence = Sequence.of(request)
+        self._sequences[request.request_id] = sequence
+        self._waiting.add(sequence)
+        self._queue_changed = True
+
+    def abort(self, request_id: str, reason: FinishReason = FinishReason.ABORT) -> Progress | None:
+        """End a sequence wherever it is: its slot and blocks are free for the next step. None if there is none."""
+        sequence = self._sequences.get(request_id)
+        if sequence is None:
+            return None
+        self._end(sequence, reason)
+        return Progress(sequence=sequence, finish_reason=reason)
+
+    def schedule(self) -> Batch:
+        step = _Step(budget=self._info.max_num_batched_tokens)
+        self._continue_running(step)
+        self._admit_waiting(step)
+        self._give_back_spare(step)
+        if self._sequences and not step.shares:
+            raise EngineFailed("The scheduler has sequences but can give none of them a token.")
+        rows = [self._row(sequence, share) for sequence, share in step.shares.items()]
+        batch = Batch(released=self._released, evicted=self.blocks.collect_evicted(), rows=rows)
+        self._released = []
+        return batch
+
+    def moves(self) -> list[Progress]:
+        """Places in the queue that changed since the last call."""
+        if not self._queue_changed:
+            return []
+        self._queue_changed = False
+        return [
+            Progress(sequence=sequence, queue_position=position)
+            for sequence, position in self._waiting.moves(self._running.values())
+        ]
+
+    def update(self, batch: Batch, output: StepOutput) -> list[Progress]:
+        """Take in what the back end computed for `batch`, the last one scheduled."""
+        progress: list[Progress] = []
+        for row, sampled in zip(batch.rows, output.tokens, strict=True):
+            sequence = self._running[row.slot]
+            sequence.num_computed_tokens += len(row.token_ids)
+            self.blocks.publish(sequence, row.position)
+            self._consumption.charge(sequence.request.user, len(row.token_ids))
+            tokens, finish_reason = self._accept(sequence, sampled)
+            if finish_reason is not None:
+                self._end(sequence, finish_reason)
+            if tokens or finish_reason is not None:
+                progress.append(Progress(sequence=sequence, tokens=tokens, finish_reason=finish_reason))
+        return progress
+
+    def check_integrity(self) -> None:
+        """Recount blocks and slots; raise EngineFailed where something is held that nobody owns."""
+        self.blocks.check_integrity(self._running.values())
+        if sorted([*self._free_slots, *self._running]) != list(range(self._info.max_num_seqs)):
+            raise EngineFailed("The scheduler lost a slot.")
+        if len(self._sequences) != self.num_running + self.num_waiting:
+            raise EngineFailed("The scheduler lost a sequence.")
+        self._consumption.forget_faded()
+
+    # -- one step ------------------------------------------------------------------------------------------------------
+
+    def _continue_running(self, step: _Step) -> None:
+        """Those that lack one token go first: a long prompt must not hold back anybody's next token."""
+        for sequence in sorted(self._running.values(), key=lambda s: _num_lacking(s) > 1):
+            if step.budget and sequence.is_running and self._make_room(sequence):
+                self._share_out(step, sequence)
+
+    def _make_room(self, sequence: Sequence) -> bool:
+        """Blocks for all of its tokens, at the cost of the newest.
+
+        A sequence holds blocks for its whole prompt from the start, so those that need more lack one token and come
+        oldest first: the newest has no share in this step yet, and can be sent away.
+        """
+        while not self.blocks.take(sequence, len(sequence.token_ids)):
+            newest = next(reversed(self._running.values()))
+            self._preempt(newest)
+            if newest is sequence:
+                return False
+        return True
+
+    def _admit_waiting(self, step: _Step) -> None:
+        if not (self._waiting and self._free_slots and step.budget):
+            return
+        coming = {name for sequence in self._running.values() for name in self.blocks.coming_names(sequence)}
+        for sequence in self._waiting.in_order(self._running.values()):
+            if not (self._free_slots and step.budget):
+                break
+            prefix = self.blocks.match(sequence)
+            if self.blocks.next_name(sequence, len(prefix)) in coming:
+                continue                                   # somebody computes it now: wait, rather than do it twice
+            room_to_grow = len(self._running)              # a block each, or the newcomer would be preempted at once
+            if not self.blocks.take(sequence, len(sequence.token_ids), prefix, spare=room_to_grow):
+                break                                      # nobody passes it, or a large prompt would never start
+            self._admit(sequence, num_cached_tokens=len(prefix) * self._info.block_size)
+            coming.update(self.blocks.coming_names(sequence))
+            self._share_out(step, sequence, num_restored_blocks=len(prefix))
+
+    def _share_out(self, step: _Step, sequence: Sequence, *, num_restored_blocks: int = 0) -> None:
+        """A prompt too long for this step leaves a quarter to those behind it: a short one is served beside it."""
+        num_tokens = _num_lacking(sequence)
+        if num_tokens > step.budget:
+            block_size = self._info.block_size
+            num_tokens = step.budget - step.budget // 4 // block_size * block_size
+        step.shares[sequence] = _Share(num_tokens, num_restored_blocks)
+        step.budget -= num_tokens
+
+    def _give_back_spare(self, step: _Step) -> None:
+        for sequence, share in step.shares.items():
+            num_more = min(step.budget, _num_lacking(sequence) - share.num_tokens)
+            share.num_tokens += num_more
+            step.budget -= num_more
+
+    def _row(self, sequence: Sequence, share: _Share) -> BatchRow:
+        assert sequence.slot is not None
+        start = sequence.num_computed_tokens
+        end = start + share.num_tokens
+        sampling = None
+        if end == len(sequence.token_ids):
+            request = sequence.request
+            sampling = SamplingInput(
+                params=request.params,
+                seed=request.seed,
+                token_ids=sequence.token_ids,
+                num_prompt_tokens=sequence.num_prompt_tokens,
+            )
+        return BatchRow(
+            slot=sequence.slot,
+            token_ids=sequence.token_ids[start:end],
+            position=start,
+            block_table=list(sequence.block_table),
+            num_restored_blocks=share.num_restored_blocks,
+            sampling=sampling,
+        )
+
+    def _accept(
+        self, sequence: Sequence, sampled: tuple[SampledToken, ...]
+    ) -> tuple[tuple[SampledToken, ...], FinishReason | None]:
+        """Append tokens up to the first that ends the sequence. One that ends a generation is not part of the text."""
+        request = sequence.request
+        for index, token in enumerate(sampled):
+            if token.token_id in self._eog_token_ids and not request.params.ignore_eos:
+                return sampled[:index], FinishReason.STOP
+            sequence.token_ids.append(token.token_id)
+            self.counters.output_tokens += 1
+            window_is_full = len(sequence.token_ids) >= max_sequence_tokens(self._info)
+            if window_is_full or sequence.num_output_tokens >= request.max_tokens:
+                return sampled[: index + 1], FinishReason.LENGTH
+        return sampled, None
+
+    # -- the ways in and out of a slot ---------------------------------------------------------------------------------
+
+    def _admit(self, sequence: Sequence, *, num_cached_tokens: int) -> None:
+        self._waiting.remove(sequence)
+        self._queue_changed = True
+        sequence.slot = heapq.heappop(self._free_slots)
+        self._running[sequence.slot] = sequence
+        sequence.num_computed_tokens = num_cached_tokens
+        if sequence.num_preemptions == 0:
+            sequence.num_cached_tokens = num_cached_tokens
+            self.counters.prompt_tokens += sequence.num_prompt_tokens
+            self.counters.cached_prompt_tokens += num_cached_tokens
+
+    def _preempt(self, sequence: Sequence) -> None:
+        """Back to the front of the queue. Its full blocks stay findable, so it comes back almost for free."""
+        self._leave_slot(sequence)
+        sequence.num_preemptions += 1
+        self.counters.preemptions += 1
+        self._waiting.add(sequence)
+
+    def _end(self, sequence: Sequence, finish_reason: FinishReason) -> None:
+        if sequence.is_running:
+            self._leave_slot(sequence)
+        else:
+            self._waiting.remove(sequence)
+            self._queue_changed = True
+        del self._sequences[sequence.request.request_id]
+        self.counters.requests[finish_reason] += 1
+
+    def _leave_slot(self, sequence: Sequence) -> None:
+        assert sequence.slot is not None
+        self._released.append(Release(slot=sequence.slot, named_blocks=self.blocks.release(sequence)))
+        del self._running[sequence.slot]
+        heapq.heappush(self._free_slots, sequence.slot)
+        sequence.slot = None
+        sequence.num_computed_tokens = 0
+        self._queue_changed = True
+
+
+@dataclass(slots=True)
+class _Share:
+    """Of a step, one sequence's."""
+
+    num_tokens: int
+    num_restored_blocks: int
+
+
+@dataclass(slots=True)
+class _Step:
+    budget: int                                                # tokens not yet given to anybody
+    shares: dict[Sequence, _Share] = field(default_factory=dict)
+
+
+def max_sequence_tokens(info: BackendInfo) -> int:
+    """Tokens, prompt and output, that one sequence may have: the window, or all blocks if they hold less.
+
+    A sequence alone can therefore always grow to its end, and preemption always comes to rest.
+    """
+    return min(info.max_model_len, info.num_blocks * info.block_size)
+
+
+def _num_lacking(sequence: Sequence) -> int:
+    return len(sequence.token_ids) - sequence.num_computed_tokens

@@ -1,0 +1,76 @@
+"""Which back end runs a file: a table, read from top to bottom. Called by the loader, on any thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from engine.errors import ModelLoadError
+from engine.gguf_reader import MAGIC
+
+BackendName = Literal["llama.cpp"]
+
+_SNIFF_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """For files that `matches` (path, first bytes): a back end, or why there is none and what to take instead."""
+
+    matches: Callable[[Path, bytes], bool]
+    backend: BackendName | None
+    refusal: str = ""
+
+
+def _ends_in(*suffixes: str) -> Callable[[Path, bytes], bool]:
+    return lambda path, _head: path.suffix.lower() in suffixes
+
+
+def _starts_with(*magics: bytes) -> Callable[[Path, bytes], bool]:
+    return lambda _path, head: head.startswith(magics)
+
+
+def _holds_safetensors(path: Path, _head: bytes) -> bool:
+    return path.is_dir() and any(path.glob("*.safetensors"))
+
+
+_SAFETENSORS = "is in the safetensors format, which this release cannot run. Take the GGUF file of the same model."
+_PICKLE = (
+    "is a pickle: loading it could run any program hidden inside, so it is never opened. "
+    "Take the GGUF file of the same model."
+)
+
+_RULES = (
+    _Rule(_starts_with(MAGIC), "llama.cpp"),
+    _Rule(_holds_safetensors, None, _SAFETENSORS),
+    _Rule(_ends_in(".safetensors"), None, _SAFETENSORS),
+    _Rule(_starts_with(b"PK\x03\x04", b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"), None, _PICKLE),
+    _Rule(_ends_in(".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt"), None, _PICKLE),
+    _Rule(_starts_with(b"ggml", b"lmgg", b"fmgg", b"tjgg"), None, "is in an old format. Take its GGUF file."),
+    _Rule(_ends_in(".part", ".incomplete"), None, "is not downloaded whole. Resume the download."),
+    _Rule(_ends_in(".gguf"), None, "is called .gguf but is not a GGUF file. Download it again."),
+    _Rule(lambda path, _head: path.is_dir(), None, "is a folder. Choose the .gguf file in it."),
+    _Rule(lambda _path, _head: True, None, "is no model that can be run here. Take a GGUF file."),
+)
+
+
+def select_backend(path: Path) -> BackendName:
+    """Raises ModelLoadError, with what to take instead, where nothing here can run the file."""
+    head = _first_bytes(path)
+    rule = next(rule for rule in _RULES if rule.matches(path, head))
+    if rule.backend is None:
+        raise ModelLoadError(f"{path.name} {rule.refusal}")
+    return rule.backend
+
+
+def _first_bytes(path: Path) -> bytes:
+    try:
+        if path.is_file():
+            with path.open("rb") as file:
+                return file.read(_SNIFF_BYTES)
+        path.stat()
+    except (OSError, ValueError) as error:
+        raise ModelLoadError(f"{path} cannot be read: {error}. Check the path and its permissions.") from error
+    return b""

@@ -1,0 +1,189 @@
+"""The engine's thread. It owns scheduler and back end from loading to unloading; `EngineCore` starts and hears it.
+
+Commands come in by a `SimpleQueue`, on which it sleeps when there is nothing to do; all outputs of a step go out by one
+`loop.call_soon_threadsafe`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from typing import Protocol, TypeVarTuple, Unpack
+
+import structlog
+
+from engine.backends.base import Backend, BackendInfo, Tokenizer
+from engine.batch import SampledToken
+from engine.engine import EngineMetrics
+from engine.errors import EngineError
+from engine.request import FinishReason, Request
+from engine.scheduler import Progress, Scheduler
+
+logger = structlog.get_logger(__name__)
+Arguments = TypeVarTuple("Arguments")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CoreOutput:
+    """News of one request. The last has a `finish_reason`, which is ERROR, with an `error`, where the engine ended."""
+
+    request_id: str
+    tokens: tuple[SampledToken, ...] = ()
+    finish_reason: FinishReason | None = None
+    num_cached_tokens: int = 0                 # of the prompt, taken from the prefix cache
+    queue_position: int | None = None          # 1 is next; None: it runs, or has ended
+    error: EngineError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Submit:
+    request: Request
+
+
+@dataclass(frozen=True, slots=True)
+class Abort:
+    request_id: str
+    reason: FinishReason
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    """End, whatever still runs."""
+
+
+Command = Submit | Abort | Close
+
+
+class WorkerListener(Protocol):
+    """What the thread tells. All of it is called on the event loop."""
+
+    def on_loaded(self, info: BackendInfo, tokenizer: Tokenizer) -> None: ...
+    def on_load_failed(self, error: Exception) -> None: ...
+    def on_outputs(self, outputs: list[CoreOutput]) -> None: ...
+    def on_ended(self, reason: str, *, failed: bool) -> None: ...
+
+
+class EngineWorker:
+    """`commands` and `metrics` are what the event loop touches; all else belongs to the thread."""
+
+    def __init__(self, name: str, make_backend: Callable[[], Backend], listener: WorkerListener) -> None:
+        self.commands: SimpleQueue[Command] = SimpleQueue()
+        self.metrics = EngineMetrics()         # replaced, never changed
+        self._name = name
+        self._make_backend = make_backend
+        self._listener = listener
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.Thread(target=self._run, name=f"engine-{name}", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def join(self) -> None:
+        self._thread.join()
+
+    # -- on the thread -------------------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        try:
+            backend = self._make_backend()
+        except Exception as error:  # noqa: BLE001 - whatever it is, `EngineCore.start` raises it
+            self._post(self._listener.on_load_failed, error)
+            return
+        self._post(self._listener.on_loaded, backend.info, backend.tokenizer)
+        reason, failed = f"{self._name} was unloaded before the answer was complete. Load it again to go on.", False
+        try:
+            self._serve(backend)
+        except Exception as error:
+            logger.exception("engine_failed", engine=self._name)
+            reason, failed = _failure_sentence(self._name, error), True
+        try:
+            backend.close()
+        except Exception:
+            logger.exception("backend_close_failed", engine=self._name)
+        self._post(lambda: self._listener.on_ended(reason, failed=failed))
+
+    def _serve(self, backend: Backend) -> None:
+        scheduler = Scheduler(backend.info, backend.tokenizer.eog_token_ids)
+        try:
+            while self._take_commands(scheduler):
+                if scheduler.has_work:
+                    self._step(scheduler, backend)
+                if not scheduler.has_work:
+                    scheduler.check_integrity()
+                    backend.check_integrity()
+        finally:
+            scheduler.counters.requests[FinishReason.ERROR] += scheduler.num_running + scheduler.num_waiting
+            self.metrics = scheduler.counters.snapshot(num_running=0, num_waiting=0, blocks=scheduler.blocks)
+
+    def _take_commands(self, scheduler: Scheduler) -> bool:
+        """Do what was asked since the last step; sleep if there is nothing else to do. False: it is time to end."""
+        aborted: list[Progress] = []
+        may_sleep = not scheduler.has_work
+        while (command := self._next_command(may_sleep=may_sleep)) is not None:
+            may_sleep = False
+            match command:
+                case Submit(request):
+                    scheduler.add(request)
+                case Abort(request_id, reason):
+                    progress = scheduler.abort(request_id, reason)
+                    if progress is not None:
+                        aborted.append(progress)
+                case Close():
+                    return False
+        self._publish(scheduler, aborted)
+        return True
+
+    def _next_command(self, *, may_sleep: bool) -> Command | None:
+        try:
+            return self.commands.get(block=may_sleep)
+        except Empty:
+            return None
+
+    def _step(self, scheduler: Scheduler, backend: Backend) -> None:
+        started_s = time.perf_counter()
+        batch = scheduler.schedule()
+        moves = scheduler.moves()
+        execute_s = time.perf_counter()
+        output = backend.execute(batch)
+        executed_s = time.perf_counter()
+        progress = scheduler.update(batch, output)
+        counters = scheduler.counters
+        counters.steps += bool(batch.rows)
+        counters.backend_seconds += executed_s - execute_s
+        counters.step_seconds += time.perf_counter() - started_s
+        self._publish(scheduler, moves + progress)
+
+    def _publish(self, scheduler: Scheduler, progress: list[Progress]) -> None:
+        """Metrics first: whoever hears of an end finds it counted."""
+        self.metrics = scheduler.counters.snapshot(
+            num_running=scheduler.num_running, num_waiting=scheduler.num_waiting, blocks=scheduler.blocks
+        )
+        if progress:
+            self._post(self._listener.on_outputs, [_output_of(each) for each in progress])
+
+    def _post(self, callback: Callable[[Unpack[Arguments]], None], *args: *Arguments) -> None:
+        try:
+            self._loop.call_soon_threadsafe(callback, *args)
+        except RuntimeError:
+            if not self._loop.is_closed():
+                raise
+            self.commands.put(Close())         # nobody is left to hear: end at the next chance
+
+
+def _output_of(progress: Progress) -> CoreOutput:
+    return CoreOutput(
+        request_id=progress.sequence.request.request_id,
+        tokens=progress.tokens,
+        finish_reason=progress.finish_reason,
+        num_cached_tokens=progress.sequence.num_cached_tokens,
+        queue_position=progress.queue_position,
+    )
+
+
+def _failure_sentence(name: str, error: Exception) -> str:
+    what = str(error) or type(error).__name__
+    return f"{name} stopped: {what.rstrip('.')}. Load it again; if that does not help, choose another model."

@@ -1,0 +1,86 @@
+"""The back ends that `test_conformance.py` tries, each made in a given shape. A new back end gets a line in `BACKENDS`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.backends.base import Backend
+from engine.backends.scripted import ScriptedBackend
+from tests.engine.tiny_gguf import write_tiny_gguf
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """In blocks of 16 tokens. Every back end has a vocabulary of bytes and 32-bit KV: texts are compared exactly."""
+
+    num_blocks: int = 64
+    max_num_seqs: int = 8
+    max_num_batched_tokens: int = 64
+    max_model_len: int = 512
+
+    @property
+    def block_size(self) -> int:
+        return 16
+
+
+def scripted_paged(shape: Shape, folder: Path) -> Backend:
+    return ScriptedBackend(
+        logits=scripted_logits,
+        memory="paged",
+        block_size=shape.block_size,
+        num_blocks=shape.num_blocks,
+        max_num_seqs=shape.max_num_seqs,
+        max_num_batched_tokens=shape.max_num_batched_tokens,
+        max_model_len=shape.max_model_len,
+    )
+
+
+def scripted_pooled(shape: Shape, folder: Path) -> Backend:
+    return ScriptedBackend(
+        logits=scripted_logits,
+        memory="pooled",
+        block_size=shape.block_size,
+        num_blocks=shape.num_blocks,
+        max_num_seqs=shape.max_num_seqs,
+        max_num_batched_tokens=shape.max_num_batched_tokens,
+        max_model_len=shape.max_model_len,
+    )
+
+
+def llama_cpp(shape: Shape, folder: Path) -> Backend:
+    """A tiny model with random weights, through the real library. Its KV is 512 bytes a token: 2 layers, K and V, 32 floats."""
+    from engine.backends.llama_cpp.backend import LlamaCppBackend, LlamaCppConfig
+
+    path = folder / "tiny.gguf"
+    if not path.exists():
+        write_tiny_gguf(path)
+    return LlamaCppBackend(
+        LlamaCppConfig(
+            path=path,
+            max_model_len=shape.max_model_len,
+            max_num_seqs=shape.max_num_seqs,
+            cache_bytes=shape.num_blocks * shape.block_size * 512,
+            num_threads=1,
+            max_num_batched_tokens=shape.max_num_batched_tokens,
+            kv_type="f32",
+        )
+    )
+
+
+BACKENDS: dict[str, Callable[[Shape, Path], Backend]] = {
+    "scripted-paged": scripted_paged,
+    "scripted-pooled": scripted_pooled,
+    "llama.cpp": llama_cpp,
+}
+
+
+def scripted_logits(token_ids: Sequence[int]) -> NDArray[np.float32]:
+    """As if by chance, but the same for the same tokens."""
+    seed = crc32(np.array(token_ids, dtype=np.int32).tobytes())
+    return np.random.default_rng(seed).standard_normal(259, dtype=np.float32) * 3

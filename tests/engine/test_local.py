@@ -1,0 +1,326 @@
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.backends.scripted import Gate, ScriptedBackend
+from engine.backends.scripted_tokenizer import ByteTokenizer
+from engine.core import EngineCore
+from engine.engine import ChatMessage, ChatRequest, Delta, Engine, EngineInfo
+from engine.errors import ContextLengthExceeded, EngineFailed, InvalidRequest, QueueFull, TemplateError
+from engine.local import LocalEngine
+from engine.params import SamplingParams
+from engine.request import FinishReason
+
+FAMILY = "👨‍👩‍👧‍👦 漢字 ñ"
+GREEDY = SamplingParams(temperature=0)
+Start = Callable[..., Awaitable[LocalEngine]]
+
+
+@pytest.fixture
+async def start() -> AsyncIterator[Start]:
+    """Starts engines over a scripted back end; ends them all after the test."""
+    engines: list[LocalEngine] = []
+
+    async def start_engine(
+        backend: ScriptedBackend, *, max_queue: int = 8, default_system_prompt: str | None = None
+    ) -> LocalEngine:
+        core = await EngineCore.start("scripted", lambda: backend, max_queue=max_queue)
+        info = EngineInfo(
+            model_id="scripted",
+            name="Scripted",
+            version="1",
+            backend="scripted",
+            device="cpu",
+            quantisation="",
+            max_model_len=backend.info.max_model_len,
+            max_num_seqs=backend.info.max_num_seqs,
+            has_chat_template=backend.tokenizer.chat_template is not None,
+        )
+        engines.append(LocalEngine(core, info, default_system_prompt=default_system_prompt))
+        return engines[-1]
+
+    yield start_engine
+    for engine in engines:
+        await engine.close()
+
+
+def chat(*messages: str, params: SamplingParams = GREEDY, **options: Any) -> ChatRequest:
+    """Messages "role: text"."""
+    pairs = [message.split(": ", 1) for message in messages or ("user: Hi",)]
+    return ChatRequest(
+        messages=tuple(ChatMessage(role=role, content=text) for role, text in pairs),      # type: ignore[arg-type]
+        params=params,
+        **options,
+    )
+
+
+async def all_of(deltas: AsyncIterator[Delta]) -> list[Delta]:
+    return [delta async for delta in deltas]
+
+
+async def text_of(deltas: AsyncIterator[Delta]) -> str:
+    return "".join([delta.text async for delta in deltas])
+
+
+def prompts_seen(reply: str = "ok") -> tuple[ScriptedBackend, list[str]]:
+    """A back end that notes each prompt."""
+    seen: list[str] = []
+    tokenizer = ByteTokenizer()
+
+    def next_token(token_ids: Any, num_prompt_tokens: int) -> int:
+        if len(token_ids) == num_prompt_tokens:
+            prompt = [marker_or_text(token_id) for token_id in token_ids]
+            seen.append("".join(prompt))
+        answer = [*reply.encode(), tokenizer.end_of_turn_id]
+        return answer[len(token_ids) - num_prompt_tokens]
+
+    def marker_or_text(token_id: int) -> str:
+        return {257: "<", 258: ">"}.get(token_id) or tokenizer.token_bytes(token_id).decode()
+
+    return ScriptedBackend(next_token, tokenizer=tokenizer), seen
+
+
+# Answers
+
+
+async def test_a_question_is_answered(start: Start) -> None:
+    engine: Engine = await start(ScriptedBackend({"France": "Paris.", "": "Hm?"}))
+    deltas = await all_of(engine.chat(chat("user: What is the capital of France?")))
+    assert "".join(delta.text for delta in deltas) == "Paris."
+    last = deltas[-1]
+    assert last.finish_reason is FinishReason.STOP
+    assert last.usage is not None
+    assert last.usage.completion_tokens == sum(delta.num_tokens for delta in deltas) == 6
+    assert last.usage.prompt_tokens == await engine.count_tokens(chat("user: What is the capital of France?"))
+
+
+async def test_characters_of_many_tokens_come_whole(start: Start) -> None:
+    engine = await start(ScriptedBackend(FAMILY))
+    assert await text_of(engine.chat(chat())) == FAMILY
+
+
+@pytest.mark.parametrize("max_tokens", range(1, 30))
+async def test_a_cut_in_mid_character_leaves_no_broken_bytes(start: Start, max_tokens: int) -> None:
+    engine = await start(ScriptedBackend(FAMILY))
+    deltas = await all_of(engine.chat(chat(params=replace(GREEDY, max_tokens=max_tokens))))
+    assert deltas[-1].finish_reason is FinishReason.LENGTH
+    assert "".join(delta.text for delta in deltas) == FAMILY.encode()[:max_tokens].decode(errors="ignore")
+
+
+@pytest.mark.parametrize(
+    ("reply", "stops", "text"),
+    [
+        ("The quick brown fox", ("own fox",), "The quick br"),
+        ("UNO DUE TRE", ("TRE\nAAAAAAAA",), "UNO DUE TRE"),
+        ("xxabcdef", ("cde", "bcd", "abcdef", "d"), "xx"),
+        ("one 漢字 two", ("漢字",), "one "),
+        ("one 漢字 two", ("字 t", "漢x"), "one 漢"),
+    ],
+)
+async def test_stop_strings_end_the_text(start: Start, reply: str, stops: tuple[str, ...], text: str) -> None:
+    engine = await start(ScriptedBackend(reply))
+    deltas = await all_of(engine.chat(chat(params=replace(GREEDY, stop=stops))))
+    assert "".join(delta.text for delta in deltas) == text
+    assert deltas[-1].finish_reason is FinishReason.STOP
+
+
+async def test_one_token_may_hold_text_a_stop_and_more(start: Start) -> None:
+    tokenizer = ByteTokenizer(pieces=[b"yes. END no"])
+    engine = await start(ScriptedBackend([tokenizer.piece_id(b"yes. END no")] * 3, tokenizer=tokenizer))
+    deltas = await all_of(engine.chat(chat(params=replace(GREEDY, stop=(" END",)))))
+    assert "".join(delta.text for delta in deltas) == "yes."
+    assert deltas[-1].usage is not None
+    assert deltas[-1].usage.completion_tokens == 1
+
+
+async def test_a_stop_string_frees_the_engine(start: Start) -> None:
+    engine = await start(ScriptedBackend("ab" * 500))
+    await all_of(engine.chat(chat(params=replace(GREEDY, stop=("bab",)))))
+    assert await text_of(engine.complete("x", replace(GREEDY, max_tokens=2))) == "ab"
+    assert engine.metrics().num_running == 0
+
+
+async def test_the_same_seed_gives_the_same_text_and_none_is_drawn_anew(start: Start) -> None:
+    engine = await start(ScriptedBackend(logits=lambda token_ids: np.zeros(259, dtype=np.float32)))
+
+    async def tokens(seed: int | None) -> str:
+        params = SamplingParams(temperature=1.0, seed=seed, max_tokens=40, ignore_eos=True)
+        return await text_of(engine.complete("x", params))
+
+    assert await tokens(-3) == await tokens(-3)
+    assert await tokens(-3) != await tokens(3)
+    assert await tokens(None) != await tokens(None)
+
+
+async def test_logprobs_come_with_the_text(start: Start) -> None:
+    engine = await start(ScriptedBackend("Hi"))
+    deltas = await all_of(engine.chat(chat(params=replace(GREEDY, logprobs=1))))
+    entries = [entry for delta in deltas for entry in delta.logprobs]
+    assert [entry.token for entry in entries] == ["H", "i"]
+    assert [entry.top[0].token for entry in entries] == ["H", "i"]
+    assert all(entry.logprob <= 0 for entry in entries)
+
+
+# Prompts
+
+
+async def test_the_default_system_prompt_stands_before_a_conversation_without_one(start: Start) -> None:
+    backend, seen = prompts_seen()
+    engine = await start(backend, default_system_prompt="Be kind.")
+    await all_of(engine.chat(chat("user: Hi")))
+    await all_of(engine.chat(chat("system: Be short.", "user: Hi")))
+    assert seen == [
+        "<system\nBe kind.>\n<user\nHi>\n<assistant\n",
+        "<system\nBe short.>\n<user\nHi>\n<assistant\n",
+    ]
+
+
+async def test_without_a_default_no_system_prompt_is_made_up(start: Start) -> None:
+    backend, seen = prompts_seen()
+    engine = await start(backend)
+    await all_of(engine.chat(chat("user: Hi")))
+    assert seen == ["<user\nHi>\n<assistant\n"]
+
+
+async def test_the_last_answer_can_be_continued(start: Start) -> None:
+    backend, seen = prompts_seen(" is Paris.")
+    engine = await start(backend)
+    request = chat("user: Hi", "assistant: The capital", continue_final_message=True)
+    assert await text_of(engine.chat(request)) == " is Paris."
+    assert seen == ["<user\nHi>\n<assistant\nThe capital"]
+
+
+async def test_raw_text_and_token_ids_are_continued_without_a_template(start: Start) -> None:
+    backend, seen = prompts_seen()
+    engine = await start(backend)
+    assert await text_of(engine.complete("Once <|im_end|>", GREEDY)) == "ok"
+    assert await text_of(engine.complete([72, 105], GREEDY)) == "ok"
+    assert seen == ["Once >", "Hi"]
+
+
+# What is refused
+
+
+async def test_a_model_without_a_template_names_the_other_way(start: Start) -> None:
+    engine = await start(ScriptedBackend("ok", tokenizer=ByteTokenizer(chat_template=None)))
+    with pytest.raises(InvalidRequest, match="/v1/completions"):
+        await all_of(engine.chat(chat()))
+    assert await text_of(engine.complete("x", GREEDY)) == "ok"
+
+
+async def test_the_templates_own_words_reach_the_caller(start: Start) -> None:
+    source = "{{ raise_exception('roles must alternate') }}"
+    engine = await start(ScriptedBackend("ok", tokenizer=ByteTokenizer(chat_template=source)))
+    with pytest.raises(TemplateError, match="roles must alternate"):
+        await all_of(engine.chat(chat()))
+
+
+async def test_a_prompt_beyond_the_window_is_refused_with_the_numbers(start: Start) -> None:
+    engine = await start(ScriptedBackend("ok", max_model_len=64))
+    with pytest.raises(ContextLengthExceeded) as caught:
+        await all_of(engine.chat(chat("user: " + "x" * 100)))
+    num_tokens = await engine.count_tokens(chat("user: " + "x" * 100))
+    assert (caught.value.max_model_len, caught.value.num_prompt_tokens) == (64, num_tokens)
+
+
+async def test_an_answer_ends_where_the_window_does(start: Start) -> None:
+    engine = await start(ScriptedBackend("x" * 200, max_model_len=64))
+    for max_tokens in (None, 1000):
+        deltas = await all_of(engine.complete([1] * 60, replace(GREEDY, max_tokens=max_tokens)))
+        assert deltas[-1].finish_reason is FinishReason.LENGTH
+        assert deltas[-1].usage is not None
+        assert deltas[-1].usage.completion_tokens == 4
+
+
+@pytest.mark.parametrize(
+    ("prompt", "params", "param"),
+    [
+        ("", GREEDY, "prompt"),
+        ([], GREEDY, "prompt"),
+        ([1, 259], GREEDY, "prompt"),
+        ([1, -1], GREEDY, "prompt"),
+        ("half a \ud83d character", GREEDY, "prompt"),
+        ("x", replace(GREEDY, logit_bias={259: 1.0}), "logit_bias"),
+    ],
+)
+async def test_what_no_step_could_compute_is_refused_by_its_name(
+    start: Start, prompt: str | list[int], params: SamplingParams, param: str
+) -> None:
+    engine = await start(ScriptedBackend("ok"))
+    with pytest.raises(InvalidRequest) as caught:
+        await all_of(engine.complete(prompt, params))
+    assert caught.value.param == param
+    assert await text_of(engine.complete("x", GREEDY)) == "ok"
+
+
+async def test_a_conversation_without_messages_or_with_half_a_character_is_refused(start: Start) -> None:
+    engine = await start(ScriptedBackend("ok"))
+    with pytest.raises(InvalidRequest, match="no messages"):
+        await all_of(engine.chat(ChatRequest(messages=(), params=GREEDY)))
+    with pytest.raises(InvalidRequest, match=r"U\+D83D"):
+        await all_of(engine.chat(chat("user: \ud83d")))
+
+
+async def test_a_full_queue_says_when_to_come_again(start: Start) -> None:
+    gate = Gate()
+    engine = await start(ScriptedBackend("ok", gate=gate, max_num_seqs=1), max_queue=1)
+    first, second = (asyncio.ensure_future(text_of(engine.complete([1], GREEDY))) for _ in range(2))
+    await asyncio.to_thread(gate.wait_until_held)
+    with pytest.raises(QueueFull) as caught:
+        await all_of(engine.complete([1], GREEDY))
+    assert caught.value.retry_after_s > 0
+    gate.open()
+    assert await first == await second == "ok"
+
+
+# Ends
+
+
+@pytest.mark.parametrize("how", ["close", "cancel"])
+async def test_a_reader_that_leaves_frees_the_engine(start: Start, how: str) -> None:
+    gate = Gate()
+    engine = await start(ScriptedBackend("x" * 3000, gate=gate))
+    stream = engine.complete("x", GREEDY)
+    gate.allow(3)
+    assert (await anext(stream)).text.startswith("x")
+    if how == "close":
+        await stream.aclose()
+    else:
+        reader = asyncio.ensure_future(all_of(stream))
+        await asyncio.sleep(0)
+        reader.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reader
+    gate.open()
+    assert len(await text_of(engine.complete("x", replace(GREEDY, max_tokens=5)))) == 5
+    assert engine.metrics().requests_total["abort"] == 1
+    assert engine.metrics().num_running == 0
+
+
+async def test_a_step_that_fails_ends_its_requests_with_what_was_said_so_far(start: Start) -> None:
+    engine = await start(ScriptedBackend("abcdef", fail_at_step=4))
+    heard = []
+    with pytest.raises(EngineFailed, match="fails at step 4"):
+        async for delta in engine.complete("x", GREEDY):
+            heard.append(delta.text)
+    assert "".join(heard) == "abc"
+
+
+async def test_closing_ends_what_runs_and_may_be_done_twice(start: Start) -> None:
+    gate = Gate()
+    engine = await start(ScriptedBackend("x" * 3000, gate=gate))
+    stream = engine.complete("x", GREEDY)
+    gate.allow()
+    await anext(stream)
+    closing = asyncio.ensure_future(engine.close())
+    gate.open()
+    await closing
+    await engine.close()
+    with pytest.raises(EngineFailed, match="unloaded"):
+        await all_of(stream)
+    with pytest.raises(EngineFailed, match="unloaded"):
+        await all_of(engine.complete("x", GREEDY))

@@ -1,0 +1,173 @@
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from engine.backends.scripted_tokenizer import ByteTokenizer
+from engine.batch import SampledToken
+from engine.core import CoreOutput
+from engine.engine import Delta, Usage
+from engine.errors import EngineFailed
+from engine.output_processor import OutputProcessor
+from engine.params import SamplingParams
+from engine.request import FinishReason, Request
+
+
+class Answer:
+    """A processor with what the core would tell it, and what it told the core."""
+
+    def __init__(self, *stop: str) -> None:
+        self.num_aborts = 0
+        request = Request(
+            request_id="r",
+            prompt_token_ids=(1, 2, 3),
+            params=SamplingParams(stop=stop),
+            seed=0,
+            max_tokens=100,
+            arrival_s=0.0,
+        )
+        self._processor = OutputProcessor(request, ByteTokenizer(), self._abort)
+        self.deltas: AsyncIterator[Delta] = self._processor.deltas()
+
+    def _abort(self) -> None:
+        self.num_aborts += 1
+
+    def tell(
+        self,
+        text: str | bytes = b"",
+        finish: FinishReason | None = None,
+        *,
+        logprobs: bool = False,
+        position: int | None = None,
+        error: EngineFailed | None = None,
+    ) -> None:
+        data = text.encode() if isinstance(text, str) else text
+        described = [SampledToken(byte, -0.5, ((byte, -0.5), (0, -1.5))) for byte in data]
+        self._processor.process(
+            CoreOutput(
+                request_id="r",
+                tokens=tuple(described if logprobs else map(SampledToken, data)),
+                finish_reason=finish,
+                num_cached_tokens=2,
+                queue_position=position,
+                error=error,
+            )
+        )
+
+    async def all(self) -> list[Delta]:
+        return [delta async for delta in self.deltas]
+
+
+def text_of(deltas: list[Delta]) -> str:
+    return "".join(delta.text for delta in deltas)
+
+
+async def test_what_came_since_the_last_look_is_one_delta() -> None:
+    answer = Answer()
+    answer.tell("He")
+    answer.tell("llo")
+    assert await anext(answer.deltas) == Delta(text="Hello", num_tokens=5)
+    answer.tell("!", FinishReason.LENGTH)
+    usage = Usage(prompt_tokens=3, completion_tokens=6, cached_tokens=2)
+    assert await answer.all() == [Delta(text="!", num_tokens=1, finish_reason=FinishReason.LENGTH, usage=usage)]
+
+
+async def test_a_reader_that_waits_is_woken_by_text_and_not_by_half_a_character() -> None:
+    answer = Answer()
+    reader = asyncio.ensure_future(anext(answer.deltas))
+    answer.tell(b"\xc3")
+    await asyncio.sleep(0)
+    assert not reader.done()
+    answer.tell(b"\xb1")
+    assert await reader == Delta(text="ñ", num_tokens=2)
+
+
+async def test_half_a_character_at_the_end_is_dropped() -> None:
+    answer = Answer()
+    answer.tell(b"Hi \xf0\x9f\x91", FinishReason.LENGTH)
+    assert text_of(await answer.all()) == "Hi "
+
+
+async def test_a_stop_string_ends_the_answer_and_aborts_once() -> None:
+    answer = Answer("own fox")
+    answer.tell("The quick brown f")
+    answer.tell("ox jumps")
+    answer.tell(" over", FinishReason.ABORT)              # computed before the abort arrived
+    deltas = await answer.all()
+    assert text_of(deltas) == "The quick br"
+    assert deltas[-1].finish_reason is FinishReason.STOP
+    assert deltas[-1].usage == Usage(prompt_tokens=3, completion_tokens=19, cached_tokens=2)
+    assert answer.num_aborts == 1
+
+
+@pytest.mark.parametrize("reason", [FinishReason.STOP, FinishReason.LENGTH])
+async def test_held_text_comes_with_the_end(reason: FinishReason) -> None:
+    answer = Answer("TRE\nAAAAAAAA")
+    answer.tell("UNO DUE TRE")
+    assert (await anext(answer.deltas)).text == "UNO DUE "
+    answer.tell(finish=reason)
+    last = (await answer.all())[-1]
+    assert (last.text, last.finish_reason) == ("TRE", reason)
+    assert answer.num_aborts == 0
+
+
+async def test_a_match_that_waited_for_a_longer_one_is_a_stop_and_not_a_lack_of_room() -> None:
+    answer = Answer("abcd", "bc")
+    answer.tell("xabc", FinishReason.LENGTH)
+    deltas = await answer.all()
+    assert text_of(deltas) == "xa"
+    assert deltas[-1].finish_reason is FinishReason.STOP
+
+
+async def test_places_in_the_queue_are_told_until_it_runs() -> None:
+    answer = Answer()
+    answer.tell(position=2)
+    assert await anext(answer.deltas) == Delta(queue_position=2)
+    answer.tell(position=1)
+    assert await anext(answer.deltas) == Delta(queue_position=1)
+    answer.tell()
+    assert await anext(answer.deltas) == Delta()
+    answer.tell("a")
+    assert await anext(answer.deltas) == Delta(text="a", num_tokens=1)
+
+
+async def test_logprobs_are_merged_and_none_is_lost() -> None:
+    answer = Answer()
+    answer.tell("a", logprobs=True)
+    answer.tell("ñ", FinishReason.STOP, logprobs=True)
+    (delta,) = await answer.all()
+    assert [entry.bytes for entry in delta.logprobs] == [b"a", b"\xc3", b"\xb1"]
+    assert [entry.token for entry in delta.logprobs] == ["a", "\ufffd", "\ufffd"]
+    assert delta.logprobs[0].logprob == -0.5
+    assert [(entry.token, entry.logprob) for entry in delta.logprobs[0].top] == [("a", -0.5), ("\0", -1.5)]
+
+
+async def test_logprobs_come_with_their_text_and_not_for_the_stop_string() -> None:
+    answer = Answer("STOP")
+    answer.tell("a ST", logprobs=True)
+    assert [entry.token for entry in (await anext(answer.deltas)).logprobs] == ["a", " "]
+    answer.tell("OP", logprobs=True)
+    assert [entry.token for delta in await answer.all() for entry in delta.logprobs] == []
+
+
+async def test_logprobs_of_held_text_come_when_it_is_shown() -> None:
+    answer = Answer("STOP")
+    answer.tell("ST", FinishReason.STOP, logprobs=True)
+    (delta,) = await answer.all()
+    assert (delta.text, [entry.token for entry in delta.logprobs]) == ("ST", ["S", "T"])
+
+
+async def test_text_comes_before_the_error_that_ends_it() -> None:
+    answer = Answer("xyz")
+    answer.tell("Hello x")
+    answer.tell(finish=FinishReason.ERROR, error=EngineFailed("The engine stopped."))
+    assert (await anext(answer.deltas)).text == "Hello x"
+    with pytest.raises(EngineFailed, match="The engine stopped"):
+        await anext(answer.deltas)
+
+
+async def test_an_abort_by_somebody_else_is_an_error() -> None:
+    answer = Answer()
+    answer.tell(finish=FinishReason.ABORT)
+    with pytest.raises(EngineFailed, match="stopped before its answer was complete"):
+        await anext(answer.deltas)

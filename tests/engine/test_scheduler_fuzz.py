@@ -1,0 +1,140 @@
+"""Hundreds of random runs over both kinds of memory: every request that ends has said exactly what it would have said alone.
+
+The next token depends on all tokens before it, read back from memory; so one wrong block, anywhere, changes a text. After every
+step everything is recounted. `FUZZ_SEED=17` runs one seed again, `FUZZ_RUNS=5000` many.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections import Counter
+from collections.abc import Sequence
+from typing import Literal, cast
+from zlib import crc32
+
+from engine.backends.scripted import ScriptedBackend
+from engine.backends.scripted_memory import PooledMemory
+from engine.params import SamplingParams
+from engine.request import FinishReason, Request
+from engine.scheduler import max_sequence_tokens
+from tests.engine.driving import Driver, request
+
+RUNS = int(os.environ.get("FUZZ_RUNS", "300"))
+STEPS_A_RUN = 60
+LETTERS = b"abcdefg"
+
+
+def next_token(token_ids: Sequence[int], num_prompt_tokens: int) -> int:
+    """A letter, or once in 67 the end of the turn (258)."""
+    value = crc32(bytes(token_id % 256 for token_id in token_ids))
+    return 258 if value % 67 == 0 else LETTERS[value % len(LETTERS)]
+
+
+def said_alone(asked: Request, window: int) -> tuple[list[int], FinishReason]:
+    token_ids = list(asked.prompt_token_ids)
+    while True:
+        token_id = next_token(token_ids, 0)
+        num_output = len(token_ids) - len(asked.prompt_token_ids)
+        if token_id == 258 and not asked.params.ignore_eos:
+            return token_ids[len(asked.prompt_token_ids):], FinishReason.STOP
+        token_ids.append(token_id)
+        if num_output + 1 == asked.max_tokens or len(token_ids) == window:
+            return token_ids[len(asked.prompt_token_ids):], FinishReason.LENGTH
+
+
+class Run:
+    """One random engine and one random crowd."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = rng = random.Random(seed)
+        memory = cast(Literal["paged", "pooled"], rng.choice(["paged", "pooled"]))
+        self.backend = ScriptedBackend(
+            next_token,
+            memory=memory,
+            block_size=rng.choice([1, 2, 4, 8, 16]),
+            num_blocks=rng.choice([6, 10, 16, 24, 60]),
+            max_num_seqs=rng.choice([1, 2, 4, 8]),
+            max_num_batched_tokens=rng.choice([1, 5, 17, 40, 100]),
+            max_model_len=rng.choice([20, 60, 1000]),
+            prefix_cache=rng.random() < 0.9,
+        )
+        self.now_s = 0.0
+        self.drive = Driver(self.backend, clock_s=lambda: self.now_s)
+        self.window = max_sequence_tokens(self.backend.info)
+        self.asked: dict[str, Request] = {}
+        self.texts = [bytes(rng.choices(LETTERS, k=rng.randint(1, self.window // 2)))]     # later prompts begin like these
+        self.coverage: Counter[str] = Counter()
+
+    def __call__(self) -> Counter[str]:
+        for _ in range(STEPS_A_RUN):
+            self._ask_and_abort()
+            if self.drive.scheduler.has_work:
+                self._step()
+            self.now_s += self.random.random() * 10
+        for _ in range(20_000):
+            if not self.drive.scheduler.has_work:
+                break
+            self._step()
+        self.drive.check_rest()
+        self._check_pool()
+        assert self.drive.ended.keys() == self.asked.keys()
+        counters = self.drive.scheduler.counters
+        self.coverage.update(preemptions=counters.preemptions, cached=counters.cached_prompt_tokens)
+        return self.coverage
+
+    def _ask_and_abort(self) -> None:
+        rng = self.random
+        inside = [request_id for request_id in self.asked if request_id not in self.drive.ended]
+        if rng.random() < 0.5 and len(inside) < 12:
+            base = rng.choice(self.texts)
+            prompt = base[: rng.randint(0, len(base))] + bytes(rng.choices(LETTERS, k=rng.randint(1, 12)))
+            asked = request(
+                f"r{len(self.asked)}",
+                list(prompt[: self.window - 1]),
+                max_tokens=rng.choice([1, 5, 20, 80]),
+                params=SamplingParams(temperature=0.0, ignore_eos=rng.random() < 0.2),
+                arrival_s=self.now_s,
+                user=rng.choice("xyz"),
+                priority=rng.choice([0, 0, 0, 1]),
+                cache_key=rng.choice(["", "", "x"]),
+            )
+            self.asked[asked.request_id] = asked
+            self.drive.submit(asked)
+        if inside and rng.random() < 0.08:
+            self.drive.abort(rng.choice(inside))
+            self.coverage["aborts"] += 1
+
+    def _step(self) -> None:
+        before = set(self.drive.ended)
+        self.drive.step()
+        self.drive.scheduler.check_integrity()
+        for request_id in self.drive.ended.keys() - before:
+            asked = self.asked[request_id]
+            got = self.drive.output_ids(request_id), self.drive.ended[request_id]
+            assert got == said_alone(asked, self.window), f"{request_id} said something else"
+            self.texts = [*self.texts[-20:], bytes(token % 256 for token in [*asked.prompt_token_ids, *got[0]])]
+            self.coverage[f"{self.backend.memory.__class__.__name__} ended"] += 1
+
+    def _check_pool(self) -> None:
+        """What can be found is what is parked: nothing is lost, nothing is kept for nobody."""
+        if isinstance(self.backend.memory, PooledMemory):
+            assert self.backend.memory.parked_blocks == self.drive.scheduler.blocks.named_blocks
+
+
+def test_every_request_says_what_it_would_have_said_alone() -> None:
+    chosen = os.environ.get("FUZZ_SEED")
+    coverage: Counter[str] = Counter()
+    for seed in [int(chosen)] if chosen else range(RUNS):
+        try:
+            coverage += Run(seed)()
+        except Exception as error:
+            error.add_note(f"FUZZ_SEED={seed} repeats this run.")
+            raise
+    print(dict(coverage))
+    if not chosen:       # the crowd really met what it was sent to meet
+        assert coverage["PagedMemory ended"] > 5 * RUNS
+        assert coverage["PooledMemory ended"] > 5 * RUNS
+        assert coverage["preemptions"] > RUNS / 2
+        assert coverage["cached"] > 20 * RUNS
+        assert coverage["aborts"] > RUNS
