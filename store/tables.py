@@ -1,6 +1,7 @@
 """The tables. "Model" here is a language model. Every row of a person's hangs on `user.id` and goes with it.
 
-Text that people search (message content) is mirrored into the FTS5 table `message_fts` by triggers of the first migration.
+Text that people search (titles, finished messages) is mirrored into the FTS5 table `search_fts` by triggers of the
+first migration.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from enum import StrEnum
 from typing import Any
 from uuid import uuid4
 
-from sqlalchemy import JSON, Column, DateTime, Index, TypeDecorator
+from sqlalchemy import JSON, Column, DateTime, Enum, Index, TypeDecorator
 from sqlalchemy.engine import Dialect
 from sqlmodel import Field, SQLModel
 
@@ -30,6 +31,11 @@ class UtcDateTime(TypeDecorator[datetime]):
 
     def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
         return None if value is None else value.replace(tzinfo=UTC)
+
+
+def stored_as_value(kind: type[StrEnum]) -> Any:
+    """A text column that keeps "streaming", not the member's name: triggers, and people with `sqlite3`, read it."""
+    return Enum(kind, native_enum=False, length=16, values_callable=lambda kinds: [member.value for member in kinds])
 
 
 def now() -> datetime:
@@ -65,7 +71,7 @@ class User(SQLModel, table=True):
     name: str                                             # as written
     name_key: str = Field(unique=True, index=True)        # NFKC, casefolded: what sign-in compares
     password_hash: str
-    role: UserRole = UserRole.USER
+    role: UserRole = Field(default=UserRole.USER, sa_type=stored_as_value(UserRole))
     is_active: bool = True
     created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
 
@@ -114,11 +120,12 @@ class Message(SQLModel, table=True):
     __tablename__ = "message"
     id: str = Field(default_factory=new_id, primary_key=True)
     conversation_id: str = Field(foreign_key="conversation.id", index=True, ondelete="CASCADE")
-    parent_id: str | None = Field(default=None, foreign_key="message.id", index=True, ondelete="CASCADE")
-    role: MessageRole
+    # No cascade here: it would recurse once a generation, and SQLite stops at 1000. A tree goes with its conversation.
+    parent_id: str | None = Field(default=None, foreign_key="message.id", index=True)
+    role: MessageRole = Field(sa_type=stored_as_value(MessageRole))
     content: str = ""
     reasoning: str = ""
-    status: MessageStatus = Field(default=MessageStatus.COMPLETE, index=True)
+    status: MessageStatus = Field(default=MessageStatus.COMPLETE, index=True, sa_type=stored_as_value(MessageStatus))
     error: str | None = None
     model_id: str | None = None
     model_version: str | None = None
@@ -132,7 +139,7 @@ class Message(SQLModel, table=True):
 
 
 class Model(SQLModel, table=True):
-    """A language model on this machine's disk. The file is referenced, never owned, unless it lies in the models folder."""
+    """A language model on this machine's disk. The file is only referenced, unless it lies in the models folder."""
 
     __tablename__ = "model"
     id: str = Field(primary_key=True)                     # what API clients say: "smollm2-135m-instruct"

@@ -1,0 +1,69 @@
+"""Rows of `conversation`. Called by services through `Database.read` and `Database.run`, on a store thread.
+
+Every function over a person's conversations takes `user_id` and answers None or False for what is another's.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import delete
+from sqlmodel import Session, col, select
+
+from store.tables import Conversation, now
+
+
+def list_recent(session: Session, user_id: str, *, limit: int, before: datetime | None = None) -> list[Conversation]:
+    """Newest first. `before` is the `updated_at` of the last one seen, for the next page."""
+    statement = select(Conversation).where(Conversation.user_id == user_id, col(Conversation.deleted_at).is_(None))
+    if before is not None:
+        statement = statement.where(Conversation.updated_at < before)
+    return list(session.exec(statement.order_by(col(Conversation.updated_at).desc()).limit(limit)))
+
+
+def get(session: Session, user_id: str, conversation_id: str) -> Conversation | None:
+    conversation = _get_with_deleted(session, user_id, conversation_id)
+    return None if conversation is None or conversation.deleted_at else conversation
+
+
+def create(session: Session, user_id: str, *, title: str = "", model_id: str | None = None) -> Conversation:
+    conversation = Conversation(user_id=user_id, title=title, model_id=model_id)
+    session.add(conversation)
+    session.flush()
+    return conversation
+
+
+def rename(session: Session, user_id: str, conversation_id: str, title: str) -> Conversation | None:
+    """Leaves `updated_at` alone: a new name does not move it in the list."""
+    conversation = get(session, user_id, conversation_id)
+    if conversation is not None:
+        conversation.title = title
+    return conversation
+
+
+def mark_deleted(session: Session, user_id: str, conversation_id: str) -> bool:
+    conversation = get(session, user_id, conversation_id)
+    if conversation is None:
+        return False
+    conversation.deleted_at = now()
+    return True
+
+
+def restore(session: Session, user_id: str, conversation_id: str) -> bool:
+    """True also if it was not deleted: undoing twice is no error."""
+    conversation = _get_with_deleted(session, user_id, conversation_id)
+    if conversation is None:
+        return False
+    conversation.deleted_at = None
+    return True
+
+
+def purge(session: Session, deleted_before: datetime) -> int:
+    """Remove for good, with all messages, what was deleted before then. How many conversations there were."""
+    return session.exec(delete(Conversation).where(col(Conversation.deleted_at) < deleted_before)).rowcount
+
+
+def _get_with_deleted(session: Session, user_id: str, conversation_id: str) -> Conversation | None:
+    return session.exec(
+        select(Conversation).where(Conversation.id == conversation_id, Conversation.user_id == user_id)
+    ).first()

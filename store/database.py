@@ -1,0 +1,97 @@
+"""The one door to the database: sessions, and the threads they run on. Made at start by `app.main` or `app.cli`.
+
+Services await `read` and `run` on the event loop; the query itself runs on a store thread, in one transaction.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Concatenate, ParamSpec, TypeVar
+
+from sqlalchemy import Engine
+from sqlmodel import Session
+
+from store.errors import DatabaseUnusable
+from store.sqlite import connect, for_writing, make_engine, readable_errors
+from store.upgrade import MIGRATIONS, upgrade
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+NUM_READERS = 3
+
+
+class Database:
+    """SQLite has one writer at a time, so writes queue for one thread and never keep the readers' threads waiting."""
+
+    def __init__(self, path: Path, sql_engine: Engine) -> None:
+        self.path = path
+        self._reading = sql_engine
+        self._writing = for_writing(sql_engine)
+        self._writer = ThreadPoolExecutor(1, thread_name_prefix="store-writer")
+        self._readers = ThreadPoolExecutor(NUM_READERS, thread_name_prefix="store-reader")
+
+    @classmethod
+    def open(cls, path: Path, *, migrations: Path = MIGRATIONS) -> Database:
+        """Make or upgrade the file, for its owner's eyes only. Raises StoreError; the file is then as it was."""
+        _make_file(path)
+        with readable_errors(path):
+            upgrade(path, migrations)
+            with closing(connect(path)) as connection:
+                connection.execute("PRAGMA journal_mode = WAL")
+        return cls(path, make_engine(path))
+
+    @contextmanager
+    def session(self) -> Iterator[Session]:
+        """One transaction that may write: committed at the end, rolled back by an exception. Rows outlive it."""
+        with self._session(self._writing) as session:
+            yield session
+
+    async def run(self, query: Callable[Concatenate[Session, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """`query(session, …)` on the writer's thread. Once begun it runs to its end, cancelled or not."""
+        return await asyncio.get_running_loop().run_in_executor(
+            self._writer, partial(self._call, self._writing, query, *args, **kwargs)
+        )
+
+    async def read(self, query: Callable[Concatenate[Session, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """As `run`, for a query that only reads: it waits for no writer."""
+        return await asyncio.get_running_loop().run_in_executor(
+            self._readers, partial(self._call, self._reading, query, *args, **kwargs)
+        )
+
+    def run_sync(self, query: Callable[Concatenate[Session, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """`run` on the caller's own thread, for the command line."""
+        return self._call(self._writing, query, *args, **kwargs)
+
+    def close(self) -> None:
+        """Finish what was begun, then let go of the file."""
+        self._writer.shutdown()
+        self._readers.shutdown()
+        self._reading.dispose()
+
+    def _call(
+        self, sql_engine: Engine, query: Callable[Concatenate[Session, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        with self._session(sql_engine) as session:
+            return query(session, *args, **kwargs)
+
+    @contextmanager
+    def _session(self, sql_engine: Engine) -> Iterator[Session]:
+        with readable_errors(self.path), Session(sql_engine, expire_on_commit=False) as session, session.begin():
+            yield session
+
+
+def _make_file(path: Path) -> None:
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.touch(mode=0o600)
+    except OSError as error:
+        raise DatabaseUnusable(
+            f"The database file cannot be made: {error.strerror}. Correct the folder's permissions, or choose another "
+            f"data folder. ({path})"
+        ) from error

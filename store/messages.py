@@ -1,0 +1,260 @@
+"""A conversation's tree of messages. Called by services through `Database.read` and `Database.run`, on a store thread.
+
+Edits and regenerations are siblings; a *branch* is the path from a root to a leaf, and the conversation remembers which
+is shown. Functions that take a `user_id` see that person's own undeleted conversations only, and answer None for any
+other. The rest are for the server's own generations, which were checked when they began.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import Any, TypedDict, Unpack
+
+from sqlalchemy import update
+from sqlmodel import Session, col, select
+
+from store import conversations
+from store.errors import AnswerInProgress
+from store.tables import Conversation, Message, MessageRole, MessageStatus, now
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What was just written: a person's message, and the empty answer to it that is now STREAMING."""
+
+    conversation: Conversation
+    user_message: Message
+    answer: Message
+
+
+class AnswerStats(TypedDict, total=False):
+    """Columns of `Message` that are known when an answer ends."""
+
+    error: str | None
+    model_id: str | None
+    model_version: str | None
+    finish_reason: str | None
+    prompt_tokens: int | None
+    cached_tokens: int | None
+    completion_tokens: int | None
+    time_to_first_token_s: float | None
+    duration_s: float | None
+
+
+# --- reading ---------------------------------------------------------------------------------------------------------
+
+
+def get(session: Session, user_id: str, message_id: str) -> Message | None:
+    return session.exec(
+        select(Message)
+        .join(Conversation, col(Conversation.id) == Message.conversation_id)
+        .where(Message.id == message_id, Conversation.user_id == user_id, col(Conversation.deleted_at).is_(None))
+    ).first()
+
+
+def branch(
+    session: Session, user_id: str, conversation_id: str, leaf_id: str | None = None
+) -> list[tuple[Message, tuple[str, ...]]] | None:
+    """The messages from the root down to `leaf_id`, each with its siblings' ids (itself included), oldest first.
+
+    Without `leaf_id`, the branch that is shown. None if the conversation or that message is not there.
+    """
+    conversation = conversations.get(session, user_id, conversation_id)
+    if conversation is None:
+        return None
+    tree = _Tree.load(session, conversation_id)
+    leaf_id = leaf_id or conversation.current_message_id
+    if leaf_id is None:
+        return []
+    if leaf_id not in tree.parents:
+        return None
+    path = tree.path(leaf_id)
+    rows = {row.id: row for row in session.exec(select(Message).where(col(Message.id).in_(path)))}
+    return [(rows[message_id], tree.siblings(message_id)) for message_id in path]
+
+
+@dataclass(frozen=True, slots=True)
+class _Tree:
+    """A conversation's shape without its texts, oldest message first."""
+
+    parents: dict[str, str | None] = field(default_factory=dict)
+    children: dict[str | None, list[str]] = field(default_factory=lambda: defaultdict(list))
+
+    @classmethod
+    def load(cls, session: Session, conversation_id: str) -> _Tree:
+        tree = cls()
+        rows = session.exec(
+            select(Message.id, Message.parent_id)
+            .where(Message.conversation_id == conversation_id)
+            .order_by(col(Message.created_at), col(Message.id))
+        )
+        for message_id, parent_id in rows:
+            tree.parents[message_id] = parent_id
+            tree.children[parent_id].append(message_id)
+        return tree
+
+    def siblings(self, message_id: str) -> tuple[str, ...]:
+        return tuple(self.children[self.parents[message_id]])
+
+    def path(self, leaf_id: str) -> list[str]:
+        path: list[str] = []
+        message_id: str | None = leaf_id
+        while message_id is not None:
+            path.append(message_id)
+            message_id = self.parents[message_id]
+        return path[::-1]
+
+    def newest_leaf(self, root_id: str) -> str:
+        """Of what hangs under `root_id`; itself if nothing does."""
+        under, waiting = set(), [root_id]
+        while waiting:
+            message_id = waiting.pop()
+            under.add(message_id)
+            waiting.extend(self.children.get(message_id, ()))
+        leaves = (message_id for message_id in reversed(self.parents) if message_id not in self.children)
+        return next(leaf for leaf in leaves if leaf in under)
+
+
+# --- writing turns ---------------------------------------------------------------------------------------------------
+
+
+def add_turn(
+    session: Session,
+    user_id: str,
+    conversation_id: str,
+    content: str,
+    *,
+    model_id: str | None,
+    parent_id: str | None = None,
+) -> Turn | None:
+    """Append to the branch that is shown, or under `parent_id`. AnswerInProgress if that is still being written."""
+    conversation = conversations.get(session, user_id, conversation_id)
+    if conversation is None:
+        return None
+    parent_id = parent_id or conversation.current_message_id
+    if parent_id is None:
+        return _write_turn(session, conversation, None, content, model_id)
+    parent = get(session, user_id, parent_id)
+    if parent is None or parent.conversation_id != conversation.id:
+        return None
+    if parent.status is MessageStatus.STREAMING:
+        raise AnswerInProgress("The answer above is still being written. Stop it, or wait for its end.")
+    return _write_turn(session, conversation, parent.id, content, model_id)
+
+
+def start_conversation(session: Session, user_id: str, title: str, content: str, *, model_id: str | None) -> Turn:
+    """A new conversation with its first turn."""
+    conversation = conversations.create(session, user_id, title=title, model_id=model_id)
+    return _write_turn(session, conversation, None, content, model_id)
+
+
+def edit_turn(session: Session, user_id: str, message_id: str, content: str, *, model_id: str | None) -> Turn | None:
+    """A person's message said otherwise: its sibling, with an answer of its own. None if it is not theirs."""
+    original = get(session, user_id, message_id)
+    if original is None or original.role is not MessageRole.USER:
+        return None
+    conversation = session.get_one(Conversation, original.conversation_id)
+    return _write_turn(session, conversation, original.parent_id, content, model_id)
+
+
+def add_answer(session: Session, user_id: str, answer_id: str, *, model_id: str | None) -> Turn | None:
+    """Another answer to the same message: a sibling of `answer_id`. None if that is not an answer of this person's."""
+    original = get(session, user_id, answer_id)
+    if original is None or original.role is not MessageRole.ASSISTANT or original.parent_id is None:
+        return None
+    conversation = session.get_one(Conversation, original.conversation_id)
+    question = session.get_one(Message, original.parent_id)
+    return Turn(conversation, question, _write_answer(session, conversation, question.id, model_id))
+
+
+def reopen_answer(session: Session, user_id: str, answer_id: str) -> Turn | None:
+    """Make an ended answer STREAMING again, to go on with its text. Raises AnswerInProgress if it is already."""
+    answer = get(session, user_id, answer_id)
+    if answer is None or answer.role is not MessageRole.ASSISTANT or answer.parent_id is None:
+        return None
+    if answer.status is MessageStatus.STREAMING:
+        raise AnswerInProgress("This answer is still being written. Stop it, or wait for its end.")
+    answer.status, answer.error, answer.finish_reason = MessageStatus.STREAMING, None, None
+    conversation = session.get_one(Conversation, answer.conversation_id)
+    conversation.current_message_id = _Tree.load(session, conversation.id).newest_leaf(answer.id)
+    conversation.updated_at = now()
+    return Turn(conversation, session.get_one(Message, answer.parent_id), answer)
+
+
+def show_branch(session: Session, user_id: str, message_id: str) -> Conversation | None:
+    """Show the branch through this message, down to the newest leaf under it."""
+    message = get(session, user_id, message_id)
+    if message is None:
+        return None
+    conversation = session.get_one(Conversation, message.conversation_id)
+    conversation.current_message_id = _Tree.load(session, conversation.id).newest_leaf(message.id)
+    return conversation
+
+
+def _write_turn(
+    session: Session, conversation: Conversation, parent_id: str | None, content: str, model_id: str | None
+) -> Turn:
+    question = Message(
+        conversation_id=conversation.id, parent_id=parent_id, role=MessageRole.USER, content=_whole(content)
+    )
+    session.add(question)
+    session.flush()
+    return Turn(conversation, question, _write_answer(session, conversation, question.id, model_id))
+
+
+def _write_answer(session: Session, conversation: Conversation, parent_id: str, model_id: str | None) -> Message:
+    answer = Message(
+        conversation_id=conversation.id,
+        parent_id=parent_id,
+        role=MessageRole.ASSISTANT,
+        status=MessageStatus.STREAMING,
+        model_id=model_id,
+    )
+    session.add(answer)
+    session.flush()
+    conversation.current_message_id = answer.id
+    conversation.model_id = model_id
+    conversation.updated_at = now()
+    return answer
+
+
+# --- writing an answer as it comes -----------------------------------------------------------------------------------
+
+
+def save_progress(session: Session, message_id: str, content: str, reasoning: str = "") -> bool:
+    """The text so far. False if the message is gone or no longer STREAMING; nothing is then written."""
+    return _update_streaming(session, {"content": _whole(content), "reasoning": _whole(reasoning)}, message_id) == 1
+
+
+def finish(
+    session: Session,
+    message_id: str,
+    status: MessageStatus,
+    *,
+    content: str,
+    reasoning: str = "",
+    **stats: Unpack[AnswerStats],
+) -> bool:
+    """The whole text and how it ended. False if the message is gone or was ended already; nothing is then written."""
+    if status is MessageStatus.STREAMING:
+        raise ValueError("an answer does not end as STREAMING")
+    ending = {"status": status, "content": _whole(content), "reasoning": _whole(reasoning), **stats}
+    return _update_streaming(session, ending, message_id) == 1
+
+
+def interrupt_streaming(session: Session) -> int:
+    """At start: what a crash left STREAMING becomes INTERRUPTED, with its text. How many there were."""
+    return _update_streaming(session, {"status": MessageStatus.INTERRUPTED})
+
+
+def _update_streaming(session: Session, values: dict[str, Any], message_id: str | None = None) -> int:
+    statement = update(Message).where(col(Message.status) == MessageStatus.STREAMING).values(**values)
+    if message_id is not None:
+        statement = statement.where(col(Message.id) == message_id)
+    return session.exec(statement).rowcount
+
+
+def _whole(text: str) -> str:
+    """Half a surrogate pair, which a browser or a model can send, is no text to SQLite: U+FFFD takes its place."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

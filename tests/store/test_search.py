@@ -1,0 +1,154 @@
+"""Search finds what was said and named, by its owner, whatever is typed into it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlmodel import Session
+
+from store import conversations, messages
+from store.search import HIGHLIGHT_END, HIGHLIGHT_START, MAX_QUERY_CHARS, SearchHit, search
+from store.tables import Conversation, MessageStatus, User
+
+
+def chat(session: Session, user: User, title: str, question: str = "?", answer: str = "!") -> Conversation:
+    turn = messages.start_conversation(session, user.id, title, question, model_id=None)
+    messages.finish(session, turn.answer.id, MessageStatus.COMPLETE, content=answer)
+    return turn.conversation
+
+
+def find(session: Session, user: User, words: str, limit: int = 20) -> list[SearchHit]:
+    return search(session, user.id, words, limit=limit)
+
+
+def titles(hits: list[SearchHit]) -> list[str]:
+    return [hit.title for hit in hits]
+
+
+def num_indexed(session: Session, word: str) -> int:
+    connection = session.connection()
+    found = connection.exec_driver_sql("SELECT count(*) FROM search_fts WHERE search_fts MATCH ?", (f'"{word}"',))
+    return int(found.scalar_one())
+
+
+def test_a_hit_names_its_conversation_and_message_and_marks_the_words(session: Session, anna: User) -> None:
+    turn = messages.start_conversation(session, anna.id, "France", "What is its\ncapital   city?", model_id=None)
+    session.flush()
+    (hit,) = find(session, anna, "capital")
+    assert (hit.conversation_id, hit.title, hit.message_id) == (turn.conversation.id, "France", turn.user_message.id)
+    assert hit.snippet == f"What is its {HIGHLIGHT_START}capital{HIGHLIGHT_END} city?"
+    assert hit.updated_at == turn.conversation.updated_at
+
+
+def test_the_last_word_may_be_unfinished_and_all_words_must_be_there(session: Session, anna: User) -> None:
+    chat(session, anna, "a", "the capital of France")
+    chat(session, anna, "b", "the capital of Spain")
+    assert titles(find(session, anna, "capital fra")) == ["a"]
+    assert titles(find(session, anna, "cap france")) == []
+    assert sorted(titles(find(session, anna, "CAPITAL"))) == ["a", "b"]
+
+
+def test_accents_and_case_make_no_difference(session: Session, anna: User) -> None:
+    chat(session, anna, "a", "Où est le café de Zoé?")
+    assert titles(find(session, anna, "cafe ZOE")) == ["a"]
+    assert titles(find(session, anna, "cafe\u0301")) == ["a"]
+
+
+def test_titles_come_first_and_a_conversation_comes_once(session: Session, anna: User) -> None:
+    chat(session, anna, "Paris", "paris paris paris", "paris")
+    chat(session, anna, "Other", "paris paris paris paris")
+    hits = find(session, anna, "paris")
+    assert titles(hits) == ["Paris", "Other"]
+    assert hits[0].message_id is None
+    assert titles(find(session, anna, "paris", limit=1)) == ["Paris"]
+    assert find(session, anna, "paris", limit=0) == []
+
+
+def test_a_new_title_replaces_the_old_one(session: Session, anna: User) -> None:
+    conversation = chat(session, anna, "Paris")
+    conversations.rename(session, anna.id, conversation.id, "Rome")
+    session.flush()
+    assert titles(find(session, anna, "rome")) == ["Rome"]
+    assert find(session, anna, "paris") == []
+
+
+def test_an_answer_is_indexed_when_it_ends_not_while_it_is_written(session: Session, anna: User) -> None:
+    answer = messages.start_conversation(session, anna.id, "a", "?", model_id=None).answer
+    messages.save_progress(session, answer.id, "Paris is")
+    assert find(session, anna, "paris") == []
+    messages.finish(session, answer.id, MessageStatus.STOPPED, content="Paris is nice")
+    assert titles(find(session, anna, "paris nice")) == ["a"]
+
+
+def test_an_answer_that_goes_on_is_found_by_its_new_end_and_once(session: Session, anna: User) -> None:
+    answer = messages.start_conversation(session, anna.id, "a", "?", model_id=None).answer
+    messages.finish(session, answer.id, MessageStatus.STOPPED, content="Paris is")
+    messages.reopen_answer(session, anna.id, answer.id)
+    session.flush()
+    messages.save_progress(session, answer.id, "Paris is nice")
+    assert titles(find(session, anna, "paris")) == ["a"]
+    assert find(session, anna, "nice") == []
+    messages.finish(session, answer.id, MessageStatus.COMPLETE, content="Paris is nice")
+    assert titles(find(session, anna, "nice")) == ["a"]
+    assert num_indexed(session, "paris") == 1
+
+
+def test_what_a_crash_interrupted_is_found(session: Session, anna: User) -> None:
+    answer = messages.start_conversation(session, anna.id, "a", "?", model_id=None).answer
+    messages.save_progress(session, answer.id, "Paris is")
+    messages.interrupt_streaming(session)
+    assert titles(find(session, anna, "paris")) == ["a"]
+
+
+def test_deleted_conversations_are_not_found_and_purged_ones_leave_nothing(session: Session, anna: User) -> None:
+    conversation = chat(session, anna, "Paris", "paris", "paris")
+    conversations.mark_deleted(session, anna.id, conversation.id)
+    session.flush()
+    assert find(session, anna, "paris") == []
+    assert num_indexed(session, "paris") == 3
+    session.delete(conversation)
+    session.flush()
+    assert num_indexed(session, "paris") == 0
+    assert session.connection().exec_driver_sql("SELECT count(*) FROM search_document").scalar() == 0
+
+
+def test_removing_a_person_removes_what_they_said_from_the_index(session: Session, anna: User) -> None:
+    chat(session, anna, "Paris", "paris")
+    session.delete(anna)
+    session.flush()
+    assert num_indexed(session, "paris") == 0
+
+
+ODD_INPUTS = [
+    "", " ", "\t\n", '"', "'", "*", '"paris', 'paris"', "paris*", "par* AND", "OR", "NOT paris", "NEAR(paris, 2)",
+    "text:paris", "(paris", "paris)", "^paris", "{text} : paris", "-paris", "+", "paris\0", "\0", "\ud800",
+    "'; DROP TABLE user; --", "😀", "paris 😀", "漢字", "हिन्दी", "a" * 100_000, "a " * 5000, '"' * 999, ":query", "%",
+    "_", "\ue000", "½ ² ①", "paris \udfff",
+]
+
+
+@pytest.mark.parametrize("words", ODD_INPUTS, ids=range(len(ODD_INPUTS)))
+def test_odd_input_is_no_error(session: Session, anna: User, words: str) -> None:
+    chat(session, anna, "Paris", "paris is nice")
+    assert titles(find(session, anna, words)) in ([], ["Paris"])
+
+
+@given(words=st.text(st.characters(), max_size=60))
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_input_is_no_error(session: Session, words: str) -> None:
+    search(session, "nobody", words, limit=5)
+
+
+@pytest.mark.parametrize(("words", "found"), [
+    ("paris AND nice", []), ("paris*", ["Paris"]), ('"paris" (nice)', ["Paris"]), ("C++", ["Paris"]), ("漢", ["Paris"]),
+    ("foo_bar", ["Paris"]), ("foo-bar.b", ["Paris"]), ("हिन्दी", ["Paris"]),
+])
+def test_signs_mean_nothing_words_do(session: Session, anna: User, words: str, found: list[str]) -> None:
+    chat(session, anna, "Paris", "paris is nice", "C++ 漢字 foo_bar foo-bar.baz हिन्दी")
+    assert titles(find(session, anna, words)) == found
+
+
+def test_only_the_beginning_of_a_very_long_query_counts(session: Session, anna: User) -> None:
+    chat(session, anna, "Paris", "paris is nice")
+    assert titles(find(session, anna, "paris" + " " * MAX_QUERY_CHARS + "unknown")) == ["Paris"]
