@@ -2,6 +2,7 @@
 
     AppError
     ├── NotFound          also for what belongs to somebody else
+    │   └── ModelNotFound
     ├── NotAllowed        signed in, but not for this
     ├── NotSignedIn       no session or key, or one that is no longer good
     ├── InvalidInput      a field that a person can correct
@@ -11,6 +12,8 @@
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 from engine.errors import (
     ContextLengthExceeded,
@@ -28,6 +31,10 @@ class AppError(Exception):
 
 class NotFound(AppError):
     pass
+
+
+class ModelNotFound(NotFound):
+    """No such language model here; the message names those that are."""
 
 
 class NotAllowed(AppError):
@@ -71,6 +78,7 @@ _STATUS: tuple[tuple[type[Exception], int, str, str | None], ...] = (
     (InvalidInput, 400, "invalid_request_error", None),
     (NotSignedIn, 401, "authentication_error", "invalid_api_key"),
     (NotAllowed, 403, "permission_error", None),
+    (ModelNotFound, 404, "invalid_request_error", "model_not_found"),
     (NotFound, 404, "not_found_error", None),
     (Conflict, 409, "conflict_error", None),
     (TooManyAttempts, 429, "rate_limit_error", "too_many_attempts"),
@@ -88,3 +96,8 @@ def status_of(error: Exception) -> tuple[int, str, str | None]:
         if isinstance(error, kind):
             return status, error_type, code
     return 500, "server_error", None
+
+
+def error_body(message: str, error_type: str, code: str | None = None, param: str | None = None) -> dict[str, Any]:
+    """An error as OpenAI's clients read it."""
+    return {"error": {"message": message, "type": error_type, "param": param, "code": code}}

@@ -33,7 +33,7 @@ class Settings(BaseSettings):
     threads: int | None = Field(default=None, ge=1)           # for decoding; None: measured from the machine
     context_tokens: int | None = Field(default=None, ge=256)  # a sequence's window; None: from the memory plan
     max_num_seqs: int | None = Field(default=None, ge=1, le=256)
-    cache_bytes: int | None = Field(default=None, ge=0)       # host memory for idle prefixes; None: from the memory plan
+    cache_bytes: int | None = Field(default=None, ge=0)       # host memory for idle prefixes; None: from the plan
     max_queue: int = Field(default=256, ge=1)                 # waiting requests before 429
 
     @property

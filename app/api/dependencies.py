@@ -1,0 +1,42 @@
+"""What routes ask for: the services, who is asking, and the body as plain JSON values."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import Depends, Request
+from pydantic_core import from_json
+
+from app.errors import NotSignedIn
+from app.services.container import Services
+from engine.errors import InvalidRequest
+from store.tables import User
+
+
+def _services(request: Request) -> Services:
+    services: Services = request.app.state.services
+    return services
+
+
+def _user(request: Request) -> User:
+    """`app.middleware` has found out who it is, and refuses who it does not know; this only states it once more."""
+    user: User | None = request.state.user
+    if user is None:
+        raise NotSignedIn("Sign in, or send an API key.")
+    return user
+
+
+async def _json_object(request: Request) -> dict[str, Any]:
+    """Strict JSON: no NaN, no lone surrogates, no bottomless nesting; else InvalidRequest. Its size is bounded."""
+    try:
+        body = from_json(await request.body(), allow_inf_nan=False)
+    except ValueError as error:
+        raise InvalidRequest(f"The body is not valid JSON in UTF-8: {error}.") from error
+    if not isinstance(body, dict):
+        raise InvalidRequest("The body must be a JSON object.")
+    return body
+
+
+ServicesOf = Annotated[Services, Depends(_services)]
+CurrentUser = Annotated[User, Depends(_user)]
+JsonObject = Annotated[dict[str, Any], Depends(_json_object)]

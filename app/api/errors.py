@@ -1,0 +1,69 @@
+"""Every error as OpenAI's clients read it: one table of statuses (`app.errors`), one shape, for routes and streams."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.responses import JSONResponse, Response
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+
+from app.errors import AppError, InvalidInput, ModelNotFound, error_body, status_of
+from engine.errors import ContextLengthExceeded, EngineError, InvalidRequest
+
+CLIENT_CLOSED_REQUEST = 499     # nginx's number, for whoever reads it inside
+_HTTP_ERROR_TYPES = {401: "authentication_error", 403: "permission_error", 404: "not_found_error"}
+
+
+class ClientDisconnected(Exception):
+    """Nobody is left to answer."""
+
+
+def install_error_handlers(app: FastAPI) -> None:
+    app.add_exception_handler(AppError, _answer_known)
+    app.add_exception_handler(EngineError, _answer_known)
+    app.add_exception_handler(HTTPException, _answer_http)
+    app.add_exception_handler(ClientDisconnected, _answer_nobody)      # while waiting for the answer
+    app.add_exception_handler(ClientDisconnect, _answer_nobody)        # while sending the body
+    app.add_exception_handler(Exception, _answer_unknown)       # starlette logs the traceback
+
+
+def body_of(error: Exception) -> dict[str, Any]:
+    """The JSON body for an error of `app.errors` or `engine.errors`; says nothing of the inside for any other."""
+    _, error_type, code = status_of(error)
+    if not isinstance(error, (AppError, EngineError)):
+        return error_body("Something went wrong inside Inglenook; its log says what.", error_type, code)
+    body = error_body(str(error), error_type, code, _param_of(error))
+    if isinstance(error, ContextLengthExceeded):
+        body["error"] |= {"n_prompt_tokens": error.num_prompt_tokens, "n_ctx": error.max_model_len}
+    return body
+
+
+def _param_of(error: Exception) -> str | None:
+    if isinstance(error, InvalidRequest):
+        return error.param
+    if isinstance(error, InvalidInput):
+        return error.field
+    return "model" if isinstance(error, ModelNotFound) else None
+
+
+def _answer_known(request: Request, error: Exception) -> JSONResponse:
+    status, _, _ = status_of(error)
+    retry_after_s = getattr(error, "retry_after_s", None)
+    headers = {"Retry-After": str(retry_after_s)} if retry_after_s is not None else None
+    return JSONResponse(body_of(error), status, headers)
+
+
+def _answer_http(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, HTTPException)
+    body = error_body(str(error.detail), _HTTP_ERROR_TYPES.get(error.status_code, "invalid_request_error"))
+    return JSONResponse(body, error.status_code, error.headers)
+
+
+def _answer_nobody(request: Request, error: Exception) -> Response:
+    return Response(status_code=CLIENT_CLOSED_REQUEST)
+
+
+def _answer_unknown(request: Request, error: Exception) -> JSONResponse:
+    return JSONResponse(body_of(error), 500)

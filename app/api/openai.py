@@ -1,0 +1,45 @@
+"""The application under /v1: OpenAI's routes, and every error there in OpenAI's shape, unknown routes included."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, FastAPI, Request
+from starlette.exceptions import HTTPException
+from starlette.types import Receive, Scope, Send
+
+from app.api import openai_chat, openai_completions, openai_models
+from app.api.errors import install_error_handlers
+from app.services.container import Services
+
+_ROUTES = "/v1/chat/completions, /v1/completions, /v1/models and /v1/models/{id}"
+
+without_prefix = APIRouter()        # stands at the root, for base URLs that lack the /v1, or a path after it
+
+
+def openai_app(services: Services) -> FastAPI:
+    app = FastAPI(openapi_url=None, redirect_slashes=False)
+    app.state.services = services
+    for module in (openai_chat, openai_completions, openai_models):
+        app.include_router(module.router)
+    app.router.default = _unknown
+    install_error_handlers(app)
+    return app
+
+
+async def _unknown(scope: Scope, receive: Receive, send: Send) -> None:
+    raise _nothing_at(scope["path"])
+
+
+def _nothing_at(path: str) -> HTTPException:
+    return HTTPException(404, f"There is no {path} here. This server has {_ROUTES}.")
+
+
+@without_prefix.get("/v1")
+def _lacks_route() -> None:
+    raise _nothing_at("/v1")
+
+
+@without_prefix.api_route("/chat/completions", methods=["GET", "POST"])
+@without_prefix.api_route("/completions", methods=["GET", "POST"])
+def _lacks_prefix(request: Request) -> None:
+    path = request.url.path
+    raise HTTPException(404, f"There is no {path} here: use /v1{path}. The base URL for clients ends in /v1.")

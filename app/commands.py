@@ -1,0 +1,254 @@
+"""The command groups `users`, `keys` and `models`: they work on the data folder itself, whether a server runs or not.
+
+Part of `app.cli`, which explains exit codes and late imports.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+
+if TYPE_CHECKING:
+    from app.services.accounts import AccountService
+    from app.services.models import ModelService
+    from app.settings import Settings
+    from store.tables import User
+
+T = TypeVar("T")
+
+HELP_STYLE: dict[str, Any] = {"rich_markup_mode": None, "pretty_exceptions_enable": False, "add_completion": False}
+SHORT_ID_CHARS = 12
+
+users = typer.Typer(**HELP_STYLE, no_args_is_help=True, help="Who may sign in.")
+keys = typer.Typer(**HELP_STYLE, no_args_is_help=True, help="API keys, for programs.")
+models = typer.Typer(**HELP_STYLE, no_args_is_help=True, help="The language models on this machine.")
+
+DataDir = Annotated[
+    Path | None, typer.Option("--data-dir", metavar="FOLDER", help="Where accounts, chats and models are kept.")
+]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The name with which they sign in.")]
+PasswordStdin = Annotated[
+    bool, typer.Option("--password-stdin", help="Read the password from standard input instead of asking.")
+]
+
+
+# --- users -----------------------------------------------------------------------------------------------------------
+
+
+@users.command("add")
+def add_user(
+    name: Name,
+    admin: Annotated[bool, typer.Option("--admin", help="They may manage people and models.")] = False,
+    password_stdin: PasswordStdin = False,
+    data_dir: DataDir = None,
+) -> None:
+    """Let somebody in. The first admin can be made like this, too."""
+    password = _password(password_stdin)
+    from store.tables import UserRole
+
+    role = UserRole.ADMIN if admin else UserRole.USER
+    user = _with_accounts(data_dir, lambda accounts: accounts.add_user(name, password, role))
+    print(f"{user.name} can sign in, as {'an admin' if admin else 'a user'}.")
+
+
+@users.command("list")
+def list_users(data_dir: DataDir = None) -> None:
+    """Everybody who has an account."""
+    everybody = _with_accounts(data_dir, lambda accounts: accounts.list_users())
+    _print_table(
+        ("NAME", "ROLE", "STATE", "SINCE"),
+        [
+            (user.name, user.role.value, "active" if user.is_active else "disabled", f"{user.created_at:%Y-%m-%d}")
+            for user in everybody
+        ],
+    )
+
+
+@users.command("set-password")
+def set_password(name: Name, password_stdin: PasswordStdin = False, data_dir: DataDir = None) -> None:
+    """Give somebody a new password. They are signed out everywhere."""
+    password = _password(password_stdin)
+    user = _with_accounts(data_dir, lambda accounts: accounts.set_password(name, password))
+    print(f"{user.name} has a new password.")
+
+
+@users.command("disable")
+def disable_user(name: Name, data_dir: DataDir = None) -> None:
+    """Shut somebody out: no sign-in, no keys. Their chats stay."""
+    print(f"{_set_active(name, data_dir, is_active=False)} is disabled.")
+
+
+@users.command("enable")
+def enable_user(name: Name, data_dir: DataDir = None) -> None:
+    """Let a disabled person in again."""
+    print(f"{_set_active(name, data_dir, is_active=True)} is enabled.")
+
+
+def _set_active(name: str, data_dir: Path | None, *, is_active: bool) -> str:
+    async def change(accounts: AccountService) -> str:
+        user = await _user_called(name, accounts)
+        await accounts.set_active(user.id, is_active)
+        return user.name
+
+    return _with_accounts(data_dir, change)
+
+
+# --- keys ------------------------------------------------------------------------------------------------------------
+
+
+@keys.command("create")
+def create_key(
+    user: Annotated[str, typer.Option("--user", metavar="NAME", help="Whose key it is.")],
+    name: Annotated[str, typer.Option("--name", metavar="TEXT", help="What it is for.")] = "command line",
+    data_dir: DataDir = None,
+) -> None:
+    """Make an API key and print it: this once."""
+
+    async def create(accounts: AccountService) -> str:
+        owner = await _user_called(user, accounts)
+        return (await accounts.create_key(owner.id, name))[1]
+
+    print(_with_accounts(data_dir, create))
+    print("Keep it now: it cannot be shown again.", file=sys.stderr)
+
+
+@keys.command("list")
+def list_keys(data_dir: DataDir = None) -> None:
+    """Everybody's keys, by their beginnings and ends."""
+
+    async def collect(accounts: AccountService) -> list[tuple[str, ...]]:
+        return [
+            (key.id[:SHORT_ID_CHARS], key.hint, user.name, key.name, f"{key.created_at:%Y-%m-%d}")
+            for user in await accounts.list_users()
+            for key in await accounts.list_keys(user.id)
+        ]
+
+    _print_table(("ID", "KEY", "USER", "NAME", "SINCE"), _with_accounts(data_dir, collect))
+
+
+@keys.command("revoke")
+def revoke_key(
+    key_id: Annotated[str, typer.Argument(metavar="ID", help="As `keys list` shows it; its beginning will do.")],
+    data_dir: DataDir = None,
+) -> None:
+    """Make a key worthless at once."""
+
+    async def revoke(accounts: AccountService) -> str:
+        from app.errors import NotFound
+
+        found = [
+            (user, key)
+            for user in await accounts.list_users()
+            for key in await accounts.list_keys(user.id)
+            if key_id and key.id.startswith(key_id)
+        ]
+        if len(found) != 1:
+            how_many = "More than one" if found else "No"
+            raise NotFound(f"{how_many} key begins with '{key_id}'. See `inglenook keys list`.")
+        user, key = found[0]
+        await accounts.revoke_key(user.id, key.id)
+        return f"{key.hint} of {user.name} is revoked."
+
+    print(_with_accounts(data_dir, revoke))
+
+
+# --- models ----------------------------------------------------------------------------------------------------------
+
+
+@models.command("list")
+def list_models(data_dir: DataDir = None) -> None:
+    """What is there to talk to. A star marks the one that new chats take."""
+
+    async def collect(service: ModelService) -> list[tuple[str, ...]]:
+        await service.register_starter()
+        default = await service.default()
+        return [
+            (
+                ("* " if default and entry.model.id == default.id else "  ") + entry.model.id,
+                entry.model.quantisation,
+                f"{entry.model.size_bytes / 1e6:,.0f} MB",
+                f"{entry.model.context_tokens:,}",
+                entry.model.path,
+            )
+            for entry in await service.list()
+        ]
+
+    _print_table(("  ID", "FORMAT", "SIZE", "CONTEXT", "FILE"), _with_models(data_dir, collect))
+
+
+@models.command("add")
+def add_model(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A GGUF file. It stays where it is.")],
+    data_dir: DataDir = None,
+) -> None:
+    """Make a file on this machine known as a model."""
+    model = _with_models(data_dir, lambda service: service.add(file))
+    print(f"{model.name} is there, as {model.id}.")
+
+
+# --- what the commands share -----------------------------------------------------------------------------------------
+
+
+def load_settings(**flags: Any) -> Settings:
+    """Raises pydantic's ValidationError, SettingsError or TOMLDecodeError."""
+    from app.settings import Settings
+
+    if flags.get("data_dir") is not None:
+        flags["data_dir"] = flags["data_dir"].expanduser().absolute()
+    return Settings.load(**flags)
+
+
+def _with_accounts(data_dir: Path | None, work: Callable[[AccountService], Awaitable[T]]) -> T:
+    settings = load_settings(data_dir=data_dir)
+    from app.services.accounts import AccountService
+    from store.database import Database
+
+    with closing(Database.open(settings.database_path)) as db, closing(AccountService(db, settings)) as accounts:
+        return asyncio.run(_awaited(work(accounts)))
+
+
+def _with_models(data_dir: Path | None, work: Callable[[ModelService], Awaitable[T]]) -> T:
+    settings = load_settings(data_dir=data_dir)
+    from app.services.container import Services
+    from engine.load import load_engine
+
+    with closing(Services.open(settings, load_engine)) as services:
+        return asyncio.run(_awaited(work(services.models)))
+
+
+async def _awaited(work: Awaitable[T]) -> T:
+    return await work
+
+
+async def _user_called(name: str, accounts: AccountService) -> User:
+    from app.errors import NotFound
+    from app.security import name_key
+
+    wanted = name_key(name)
+    for user in await accounts.list_users():
+        if user.name_key == wanted:
+            return user
+    raise NotFound(f"There is no user called {name}. See `inglenook users list`.")
+
+
+def _password(from_stdin: bool) -> str:
+    if not from_stdin:
+        if not sys.stdin.isatty():
+            raise typer.BadParameter("there is no terminal to ask for the password; give it with --password-stdin")
+        return str(typer.prompt("Password", hide_input=True, confirmation_prompt=True))
+    try:
+        return sys.stdin.buffer.read().decode().removesuffix("\n").removesuffix("\r")
+    except UnicodeDecodeError as error:
+        raise typer.BadParameter("the password is not UTF-8 text") from error
+
+
+def _print_table(titles: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+    widths = [max(len(row[column]) for row in (titles, *rows)) for column in range(len(titles))]
+    for row in (titles, *rows):
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())

@@ -1,0 +1,226 @@
+"""Who gets in: the first admin, sign-in, sessions, API keys, and the end of each. On the event loop.
+
+Passwords are hashed on two threads of their own, so that a burst of sign-ins takes neither the loop nor the memory.
+Sessions and keys are looked up each time: what another process ends, the command line say, is ended here too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from functools import partial
+from typing import Any, ParamSpec, TypeVar
+
+from app import security
+from app.errors import Conflict, InvalidInput, NotAllowed, NotFound, TooManyAttempts
+from app.services.throttle import Throttle
+from app.settings import Settings
+from store import accounts
+from store import settings as stored_settings
+from store.database import Database
+from store.errors import LastAdmin
+from store.tables import ApiKey, User, UserRole, now
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+NUM_HASHING_THREADS = 2
+MAX_USER_AGENT_CHARS = 300
+
+AccessEnded = Callable[[str, str | None], None]
+
+
+class AccountService:
+    def __init__(self, db: Database, settings: Settings) -> None:
+        self._db = db
+        self._session_length = timedelta(days=settings.session_days)
+        self._setup_token = security.new_token()
+        self._throttle = Throttle()
+        self._hashing = ThreadPoolExecutor(NUM_HASHING_THREADS, thread_name_prefix="password")
+        self._access_ended: list[AccessEnded] = []
+
+    def close(self) -> None:
+        self._hashing.shutdown()
+
+    # --- the first admin ---------------------------------------------------------------------------------------------
+
+    async def needs_setup(self) -> bool:
+        return not await self._db.read(accounts.has_admin)
+
+    def setup_token(self) -> str:
+        """Made at each start and kept in memory only; whoever can read this process's output may become the admin."""
+        return self._setup_token
+
+    async def set_up(self, token: str, name: str, password: str) -> User:
+        """Make the first admin. Raises NotAllowed for a wrong token, Conflict once there is an admin, InvalidInput."""
+        if not security.same_token(token, self._setup_token):
+            raise NotAllowed("This setup link is not valid. Use the one that the server printed at its last start.")
+        if not await self.needs_setup():
+            raise Conflict("Inglenook is set up already. Sign in.")
+        name = _checked_name(name)
+        password_hash = await self._hash(password)
+        user = await self._db.run(accounts.add_first_admin, name, security.name_key(name), password_hash)
+        if user is not None:
+            return user
+        if await self.needs_setup():
+            raise _name_taken()
+        raise Conflict("Inglenook was set up by somebody else in this moment. Sign in.")
+
+    # --- sessions ----------------------------------------------------------------------------------------------------
+
+    async def sign_in(self, name: str, password: str, *, user_agent: str = "", client: str = "") -> tuple[User, str]:
+        """The person and a new session token. Raises InvalidInput, as late whatever was wrong; TooManyAttempts."""
+        name_key = security.name_key(name[: 4 * security.MAX_NAME_CHARS])
+        attempt = (name_key, client)
+        if wait_s := self._throttle.begin(attempt):
+            raise TooManyAttempts(f"Too many wrong passwords. Try again in {wait_s} s.", retry_after_s=wait_s)
+        user = await self._db.read(accounts.find_user, name_key)
+        if user is None:
+            await self._in_hashing_thread(security.waste_time_of_verifying, password)
+            raise _wrong_sign_in()
+        if not await self._in_hashing_thread(security.verify_password, password, user.password_hash):
+            raise _wrong_sign_in()
+        if not user.is_active:             # said only to who knows the password
+            raise InvalidInput("This account is disabled. Ask an admin.", field="name")
+        token = await self.start_session(user, user_agent=user_agent)
+        self._throttle.succeeded(attempt)
+        return user, token
+
+    async def start_session(self, user: User, *, user_agent: str = "") -> str:
+        """A new session's token: 256 random bits, of which only the hash is kept."""
+        token = security.new_token()
+        started = await self._db.run(
+            accounts.add_session,
+            user.id,
+            security.token_hash(token),
+            user_agent=user_agent[:MAX_USER_AGENT_CHARS],
+            expires_at=now() + self._session_length,
+        )
+        if not started:
+            raise NotAllowed("This account is disabled. Ask an admin.")
+        return token
+
+    async def sign_out(self, token: str) -> None:
+        token_hash = security.token_hash(token)
+        user_id = await self._db.run(accounts.end_session, token_hash)
+        if user_id is not None:
+            self._tell_access_ended(user_id, token_hash)
+
+    async def user_of_session(self, token: str) -> User | None:
+        return await self._db.read(accounts.user_of_session, security.token_hash(token))
+
+    def on_access_ended(self, callback: AccessEnded) -> None:
+        """`callback(user_id, hash)` when a session or key ends: the hash of its token; None: all of the person's do."""
+        self._access_ended.append(callback)
+
+    # --- people ------------------------------------------------------------------------------------------------------
+
+    async def list_users(self) -> list[User]:
+        return await self._db.read(accounts.list_users)
+
+    async def add_user(self, name: str, password: str, role: UserRole = UserRole.USER) -> User:
+        name = _checked_name(name)
+        password_hash = await self._hash(password)
+        user = await self._db.run(accounts.add_user, name, security.name_key(name), password_hash, role)
+        if user is None:
+            raise _name_taken()
+        return user
+
+    async def change_password(self, user_id: str, old: str, new: str, *, keep_token: str | None = None) -> None:
+        """By its owner. Ends the person's other sessions: all but the one of `keep_token`. Raises as `sign_in`."""
+        attempt = (user_id, "change_password")
+        if wait_s := self._throttle.begin(attempt):
+            raise TooManyAttempts(f"Too many wrong passwords. Try again in {wait_s} s.", retry_after_s=wait_s)
+        user = _found(await self._db.read(accounts.get_user, user_id))
+        if not await self._in_hashing_thread(security.verify_password, old, user.password_hash):
+            raise InvalidInput("This is not your present password.", field="old")
+        self._throttle.succeeded(attempt)
+        await self._set_password(user_id, new, keep_token_hash=security.token_hash(keep_token) if keep_token else None)
+
+    async def set_password(self, name: str, new: str) -> User:
+        """By an admin or the command line. Ends all of the person's sessions."""
+        user = _found(await self._db.read(accounts.find_user, security.name_key(name)))
+        await self._set_password(user.id, new)
+        return user
+
+    async def set_active(self, user_id: str, is_active: bool) -> None:
+        """A disabled person's sessions end at once, and their keys do not work until they are enabled again."""
+        try:
+            _found(await self._db.run(accounts.set_active, user_id, is_active))
+        except LastAdmin as error:
+            raise Conflict(str(error)) from error
+        if not is_active:
+            self._tell_access_ended(user_id, None)
+
+    # --- keys --------------------------------------------------------------------------------------------------------
+
+    async def create_key(self, user_id: str, name: str) -> tuple[ApiKey, str]:
+        """The row, and the key itself, which cannot be shown again."""
+        name = _checked_name(name)
+        key = security.new_api_key()
+        row = await self._db.run(accounts.add_key, user_id, name, security.token_hash(key), security.key_hint(key))
+        return _found(row), key
+
+    async def list_keys(self, user_id: str) -> list[ApiKey]:
+        return await self._db.read(accounts.list_keys, user_id)
+
+    async def revoke_key(self, user_id: str, key_id: str) -> None:
+        key = await self._db.run(accounts.revoke_key, user_id, key_id)
+        if key is None:
+            raise NotFound("There is no such key.")
+        self._tell_access_ended(user_id, key.key_hash)
+
+    async def user_of_key(self, key: str) -> User | None:
+        return await self._db.read(accounts.user_of_key, security.token_hash(key))
+
+    # --- settings ----------------------------------------------------------------------------------------------------
+
+    async def get_setting(self, user_id: str, key: str, default: Any = None) -> Any:
+        return await self._db.read(stored_settings.get_of_user, user_id, key, default)
+
+    async def set_setting(self, user_id: str, key: str, value: Any) -> None:
+        """`value` is anything that JSON holds."""
+        await self._db.run(stored_settings.set_of_user, user_id, key, value)
+
+    # --- helpers -----------------------------------------------------------------------------------------------------
+
+    async def _set_password(self, user_id: str, new: str, *, keep_token_hash: str | None = None) -> None:
+        password_hash = await self._hash(new)
+        ended = await self._db.run(accounts.set_password, user_id, password_hash, keep_token_hash=keep_token_hash)
+        for token_hash in _found(ended):
+            self._tell_access_ended(user_id, token_hash)
+
+    async def _hash(self, password: str) -> str:
+        if problem := security.password_problem(password):
+            raise InvalidInput(problem, field="password")
+        return await self._in_hashing_thread(security.hash_password, password)
+
+    async def _in_hashing_thread(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._hashing, partial(function, *args, **kwargs))
+
+    def _tell_access_ended(self, user_id: str, token_hash: str | None) -> None:
+        for callback in self._access_ended:
+            callback(user_id, token_hash)
+
+
+def _checked_name(name: str) -> str:
+    name = security.clean_name(name)
+    if problem := security.name_problem(name):
+        raise InvalidInput(problem, field="name")
+    return name
+
+
+def _found(value: T | None) -> T:
+    if value is None:
+        raise NotFound("There is no such user.")
+    return value
+
+
+def _name_taken() -> Conflict:
+    return Conflict("This name is taken. Choose another.")
+
+
+def _wrong_sign_in() -> InvalidInput:
+    return InvalidInput("Name and password do not match.", field="password")

@@ -1,0 +1,192 @@
+"""What a person does in a chat: send, edit, regenerate, continue, stop. Called by pages, on the event loop.
+
+Each use case writes the store once, in one transaction, and then leaves the answer to `GenerationService`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from sqlmodel import Session
+
+from app.errors import Conflict, InvalidInput, ModelUnavailable, NotFound
+from app.services.changes import Change, Changes
+from app.services.context import Question
+from app.services.conversations import ConversationService, title_from
+from app.services.generations import GenerationService
+from app.services.models import ModelService
+from engine.params import SamplingParams
+from store import messages
+from store.database import Database
+from store.errors import AnswerInProgress
+from store.messages import Turn
+from store.tables import Message, Model
+
+WriteTurn: TypeAlias = Callable[[Session], Turn | None]
+
+MAX_MESSAGE_CHARS = 1_000_000       # more than any model's window; keeps one paste from filling the disk
+CHAT_PARAMS = SamplingParams(temperature=0.7, top_p=0.95, min_p=0.05, max_tokens=4096)
+STARTER_PARAMS = SamplingParams(temperature=0.0, repetition_penalty=1.05, max_tokens=1024)
+"""135M parameters wander at any temperature (9 answers of 20 miss Paris at 0.7), and repeat themselves unpenalised."""
+STARTER_AGAIN_PARAMS = replace(STARTER_PARAMS, temperature=0.5)     # who asks again wants another answer
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """Where to look for the answer that is now being written."""
+
+    conversation_id: str
+    user_message_id: str
+    answer_id: str
+
+
+class ChatService:
+    def __init__(
+        self,
+        db: Database,
+        conversations: ConversationService,
+        generations: GenerationService,
+        models: ModelService,
+        changes: Changes,
+    ) -> None:
+        self._db = db
+        self._conversations = conversations
+        self._generations = generations
+        self._models = models
+        self._changes = changes
+        self._beginnings: set[asyncio.Task[Sent]] = set()       # kept: the loop holds tasks only weakly
+
+    async def send(
+        self,
+        user_id: str,
+        conversation_id: str | None,
+        text: str,
+        *,
+        model_id: str | None = None,
+        parent_id: str | None = None,
+    ) -> Sent:
+        """Say something under `parent_id`, or at the end of the shown branch. Without a conversation, begin one.
+
+        Raises NotFound, ModelNotFound, ModelUnavailable where there is no model at all, InvalidInput, Conflict.
+        """
+        text = _checked(text)
+        if conversation_id is None:
+            model = await self._choose_model(model_id, None)
+            return await self._begin(
+                user_id,
+                model,
+                lambda session: messages.start_conversation(
+                    session, user_id, title_from(text), text, model_id=model.id
+                ),
+            )
+        conversation = await self._conversations.get(user_id, conversation_id)
+        model = await self._choose_model(model_id, conversation.model_id)
+        return await self._begin(
+            user_id,
+            model,
+            lambda session: messages.add_turn(
+                session, user_id, conversation.id, text, model_id=model.id, parent_id=parent_id
+            ),
+        )
+
+    async def edit(self, user_id: str, message_id: str, text: str) -> Sent:
+        """Say a message otherwise: a sibling of it, with an answer of its own. The old branch stays."""
+        text = _checked(text)
+        model = await self._choose_model(None, await self._model_of(user_id, message_id))
+        return await self._begin(
+            user_id, model, lambda session: messages.edit_turn(session, user_id, message_id, text, model_id=model.id)
+        )
+
+    async def regenerate(self, user_id: str, answer_id: str, *, model_id: str | None = None) -> Sent:
+        """Another answer to the same message; the old one stays beside it."""
+        model = await self._choose_model(model_id, await self._model_of(user_id, answer_id))
+        return await self._begin(
+            user_id,
+            model,
+            lambda session: messages.add_answer(session, user_id, answer_id, model_id=model.id),
+            is_another=True,
+        )
+
+    async def continue_answer(self, user_id: str, answer_id: str) -> Sent:
+        """Go on with an answer that was stopped, interrupted, or ran to its length: the same message grows."""
+        model = await self._choose_model(None, await self._model_of(user_id, answer_id))
+        return await self._begin(user_id, model, lambda session: messages.reopen_answer(session, user_id, answer_id))
+
+    async def stop(self, user_id: str, answer_id: str) -> None:
+        """End an answer where it is; returns when that is saved. Nothing happens where it has ended already."""
+        await self.message(user_id, answer_id)
+        await self._generations.stop(answer_id)
+
+    async def message(self, user_id: str, message_id: str) -> Message:
+        """One message, as the store has it now. Raises NotFound."""
+        message = await self._db.read(messages.get, user_id, message_id)
+        if message is None:
+            raise _no_message()
+        return message
+
+    async def _begin(self, user_id: str, model: Model, write: WriteTurn, *, is_another: bool = False) -> Sent:
+        """Write the turn and start its answer. Both or neither: a page that goes away leaves no answer unbegun."""
+        beginning = asyncio.create_task(self._write_and_start(user_id, model, write, _params(model, is_another)))
+        self._beginnings.add(beginning)
+        beginning.add_done_callback(self._beginnings.discard)
+        return await asyncio.shield(beginning)
+
+    async def _write_and_start(self, user_id: str, model: Model, write: WriteTurn, params: SamplingParams) -> Sent:
+        try:
+            turn, thread = await self._db.run(_write_turn, user_id, write)
+        except AnswerInProgress as error:
+            raise Conflict(str(error)) from error
+        question = Question(thread=thread, params=params, user_id=user_id, text_so_far=turn.answer.content)
+        self._generations.start(turn.answer, question, model.id)
+        self._changes.announce(user_id, Change("conversations", turn.conversation.id))
+        self._changes.announce(user_id, Change("thread", turn.conversation.id))
+        return Sent(turn.conversation.id, turn.user_message.id, turn.answer.id)
+
+    async def _choose_model(self, asked_id: str | None, last_id: str | None) -> Model:
+        """The one that is asked for must be there; the chat's last one is a wish, for which the default stands in."""
+        if asked_id is not None:
+            return await self._models.find(asked_id)
+        known = {entry.model.id: entry.model for entry in await self._models.list()}
+        if last_id in known:
+            return known[last_id]
+        default = await self._models.default()
+        if default is None:
+            raise ModelUnavailable("There is no model yet. Add one on the Models page.")
+        return default
+
+    async def _model_of(self, user_id: str, message_id: str) -> str | None:
+        message = await self.message(user_id, message_id)
+        return message.model_id or (await self._conversations.get(user_id, message.conversation_id)).model_id
+
+
+def _params(model: Model, is_another: bool) -> SamplingParams:
+    if not model.is_starter:
+        return CHAT_PARAMS
+    return STARTER_AGAIN_PARAMS if is_another else STARTER_PARAMS
+
+
+def _write_turn(session: Session, user_id: str, write: WriteTurn) -> tuple[Turn, tuple[Message, ...]]:
+    """The turn, and the branch down to the person's message, of the same moment."""
+    turn = write(session)
+    if turn is None:
+        raise _no_message()
+    branch = messages.branch(session, user_id, turn.conversation.id, turn.user_message.id) or []
+    return turn, tuple(message for message, _ in branch)
+
+
+def _no_message() -> NotFound:
+    return NotFound("There is no such message. Its chat may have been deleted.")
+
+
+def _checked(text: str) -> str:
+    text = text.rstrip()
+    if not text:
+        raise InvalidInput("Write a message first.", field="text")
+    if len(text) > MAX_MESSAGE_CHARS:
+        raise InvalidInput(f"The message is longer than {MAX_MESSAGE_CHARS:,} characters. Shorten it.", field="text")
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise InvalidInput("The message holds a broken character (half of an emoji, say). Remove it.", field="text")
+    return text

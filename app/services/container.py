@@ -1,0 +1,87 @@
+"""All services of a running Inglenook, made once and handed to both faces, the pages and the API."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+
+import structlog
+
+from app.services.accounts import AccountService
+from app.services.changes import Changes
+from app.services.chat import ChatService
+from app.services.conversations import ConversationService
+from app.services.engines import EngineRegistry, Loader
+from app.services.generations import GenerationService
+from app.services.models import ModelService, spec_of
+from app.settings import Settings
+from engine.load import LoadLimits
+from store.database import Database
+
+PURGE_AFTER = timedelta(days=1)         # how long a deleted chat can be brought back
+PURGE_INTERVAL_S = 3600.0
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    settings: Settings
+    db: Database
+    changes: Changes
+    accounts: AccountService
+    conversations: ConversationService
+    models: ModelService
+    engines: EngineRegistry
+    generations: GenerationService
+    chat: ChatService
+
+    @classmethod
+    def open(cls, settings: Settings, loader: Loader) -> Services:
+        """Opens the database, which may raise StoreError; everything else waits for `start`."""
+        db = Database.open(settings.database_path)
+        changes = Changes()
+        engines = EngineRegistry(partial(spec_of, db), loader, _limits(settings), changes)
+        accounts = AccountService(db, settings)
+        conversations = ConversationService(db, changes)
+        models = ModelService(db, engines, changes, settings)
+        generations = GenerationService(db, engines, changes)
+        chat = ChatService(db, conversations, generations, models, changes)
+        conversations.on_deleted(generations.conversation_deleted)
+        accounts.on_access_ended(generations.access_ended)
+        return cls(settings, db, changes, accounts, conversations, models, engines, generations, chat)
+
+    async def start(self) -> None:
+        """Mend what a crash left, and make the starter model known. Quick: models are loaded in the background."""
+        if num_interrupted := await self.generations.interrupt_stale():
+            log.info("answers were interrupted by the last stop", count=num_interrupted)
+        await self.models.register_starter()
+
+    async def keep_tidy(self) -> None:
+        """Until cancelled: remove for good what was deleted a while ago."""
+        while True:
+            await self.conversations.purge_deleted(PURGE_AFTER)
+            await asyncio.sleep(PURGE_INTERVAL_S)
+
+    async def stop(self) -> None:
+        """End what runs, each answer saved with its text, and free the models. Idempotent; the database stays open."""
+        await self.generations.close()
+        await self.engines.close()
+
+    def close(self) -> None:
+        """After `stop`."""
+        self.accounts.close()
+        self.db.close()
+
+
+def _limits(settings: Settings) -> LoadLimits:
+    return LoadLimits(
+        context_tokens=settings.context_tokens,
+        max_num_seqs=settings.max_num_seqs,
+        cache_bytes=settings.cache_bytes,
+        threads=settings.threads,
+        max_queue=settings.max_queue,
+        state_dir=settings.data_dir / "cache",
+    )

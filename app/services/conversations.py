@@ -1,0 +1,112 @@
+"""A person's conversations: listing, reading a branch, naming, deleting with undo, searching. On the event loop.
+
+Whatever belongs to somebody else does not exist here: NotFound.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import TypeVar
+
+from app.errors import InvalidInput, NotFound
+from app.schemas import SearchHit, ThreadMessage
+from app.services.changes import Change, Changes
+from store import conversations, messages, search
+from store.database import Database
+from store.tables import Conversation, now
+
+T = TypeVar("T")
+
+MAX_TITLE_CHARS = 200
+GENERATED_TITLE_CHARS = 48
+NEW_TITLE = "New chat"
+
+
+class ConversationService:
+    def __init__(self, db: Database, changes: Changes) -> None:
+        self._db = db
+        self._changes = changes
+        self._on_deleted: list[Callable[[str, str], None]] = []
+
+    async def list_recent(
+        self, user_id: str, *, limit: int = 200, before: datetime | None = None
+    ) -> list[Conversation]:
+        """Newest first; `before` is the `updated_at` of the last one seen."""
+        return await self._db.read(conversations.list_recent, user_id, limit=limit, before=before)
+
+    async def get(self, user_id: str, conversation_id: str) -> Conversation:
+        return _found(await self._db.read(conversations.get, user_id, conversation_id))
+
+    async def thread(self, user_id: str, conversation_id: str, leaf_id: str | None = None) -> list[ThreadMessage]:
+        """The branch from the root to `leaf_id`, or the one that is shown."""
+        branch = _found(await self._db.read(messages.branch, user_id, conversation_id, leaf_id))
+        return [ThreadMessage(message, siblings.index(message.id), siblings) for message, siblings in branch]
+
+    async def create(self, user_id: str, model_id: str | None = None, *, title: str = NEW_TITLE) -> Conversation:
+        conversation = await self._db.run(conversations.create, user_id, title=title, model_id=model_id)
+        self._changes.announce(user_id, Change("conversations", conversation.id))
+        return conversation
+
+    async def rename(self, user_id: str, conversation_id: str, title: str) -> Conversation:
+        title = clean_title(title)
+        if not title:
+            raise InvalidInput("Give the chat a title.", field="title")
+        conversation = _found(await self._db.run(conversations.rename, user_id, conversation_id, title))
+        self._changes.announce(user_id, Change("conversations", conversation_id))
+        return conversation
+
+    async def delete(self, user_id: str, conversation_id: str) -> None:
+        """Out of sight at once; gone for good when `purge_deleted` comes by. Until then `restore` brings it back."""
+        _must(await self._db.run(conversations.mark_deleted, user_id, conversation_id))
+        for callback in self._on_deleted:
+            callback(user_id, conversation_id)
+        self._changes.announce(user_id, Change("conversations", conversation_id))
+
+    async def restore(self, user_id: str, conversation_id: str) -> None:
+        _must(await self._db.run(conversations.restore, user_id, conversation_id))
+        self._changes.announce(user_id, Change("conversations", conversation_id))
+
+    async def select_branch(self, user_id: str, message_id: str) -> None:
+        """Show the branch through this message, down to the newest leaf under it."""
+        conversation = _found(await self._db.run(messages.show_branch, user_id, message_id))
+        self._changes.announce(user_id, Change("thread", conversation.id))
+
+    async def search(self, user_id: str, text: str, limit: int = 20) -> list[SearchHit]:
+        return await self._db.read(search.search, user_id, text, limit=limit)
+
+    async def purge_deleted(self, older_than: timedelta) -> int:
+        """Everybody's chats that were deleted longer ago than this. How many there were."""
+        return await self._db.run(conversations.purge, now() - older_than)
+
+    def on_deleted(self, callback: Callable[[str, str], None]) -> None:
+        """`callback(user_id, conversation_id)` after each deletion: what still writes there should stop."""
+        self._on_deleted.append(callback)
+
+
+def title_from(text: str) -> str:
+    """A title from a chat's first message: its first words, cut between words where that leaves enough of them."""
+    title = clean_title(text, max_chars=None)
+    if len(title) <= GENERATED_TITLE_CHARS:
+        return title or NEW_TITLE
+    cut = title[:GENERATED_TITLE_CHARS]
+    if not title[GENERATED_TITLE_CHARS].isspace() and " " in cut[GENERATED_TITLE_CHARS // 2:]:
+        cut = cut.rpartition(" ")[0]
+    return cut.rstrip(" .,;:-–—(\"'") + "…"
+
+
+def clean_title(title: str, *, max_chars: int | None = MAX_TITLE_CHARS) -> str:
+    """One line without control characters, white space collapsed."""
+    harmless = "".join(" " if unicodedata.category(char) in ("Cc", "Cs") else char for char in title)
+    return " ".join(harmless.split())[:max_chars].rstrip()
+
+
+def _found(value: T | None) -> T:
+    if value is None:
+        raise NotFound("There is no such chat. It may have been deleted.")
+    return value
+
+
+def _must(done: bool) -> None:
+    _found(done or None)

@@ -1,0 +1,98 @@
+"""One answer being written, as its watchers see it: text that grows, a state, and how it ended. Event loop only.
+
+`GenerationService` alone writes it; any number of pages, tabs and devices follow it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from store.tables import MessageStatus
+
+
+class GenerationState(StrEnum):
+    LOADING = "loading"         # the model
+    WAITING = "waiting"         # in the queue: see `queue_position`; or reading the prompt, when that is None
+    WRITING = "writing"
+    ENDED = "ended"             # `status` says how; the store has it all
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GenerationStats:
+    """Known as the answer goes; all of it at its end."""
+
+    model_version: str | None = None
+    finish_reason: str | None = None
+    prompt_tokens: int | None = None
+    cached_tokens: int | None = None
+    completion_tokens: int = 0
+    time_to_first_token_s: float | None = None
+    duration_s: float | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Generation:
+    message_id: str
+    conversation_id: str
+    user_id: str
+    model_id: str
+    text: str = ""                                          # what an answer that is continued had already
+    reasoning: str = ""
+    state: GenerationState = GenerationState.LOADING
+    status: MessageStatus = MessageStatus.STREAMING
+    queue_position: int | None = None                       # 1 is next
+    error: str | None = None
+    stats: GenerationStats = field(default_factory=GenerationStats)
+    num_left_out: int = 0                                   # oldest messages that the model's window could not hold
+    first_message_id: str | None = None                     # the oldest that it could; None: all of them
+    _utf16: bytearray = field(default_factory=bytearray)    # `text` again, in the units that a browser counts
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self._utf16 += self.text.encode("utf-16-le")
+
+    @property
+    def is_ended(self) -> bool:
+        return self.state is GenerationState.ENDED
+
+    def append(self, text: str, reasoning: str = "") -> None:
+        self.text += text
+        self.reasoning += reasoning
+        self._utf16 += text.encode("utf-16-le")
+        self.announce()
+
+    def announce(self) -> None:
+        """Wake the watchers."""
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
+
+    def text_from(self, offset: int) -> tuple[int, str]:
+        """Where it begins, and the text from there on; counted in UTF-16 code units, as JavaScript's `length` is.
+
+        An offset beyond the end means the end; one inside a surrogate pair is moved to the pair's start.
+        """
+        start = min(max(offset, 0) * 2, len(self._utf16))
+        if start < len(self._utf16) and self._utf16[start + 1] & 0xFC == 0xDC:
+            start -= 2
+        return start // 2, self._utf16[start:].decode("utf-16-le")
+
+    async def follow(self, offset: int = 0) -> AsyncGenerator[tuple[int, str], None]:
+        """(offset, text) in UTF-16 code units: once at once, then at each change, until it has ended.
+
+        A change of state comes with an empty text. Who is slow gets more at a time, never less in all.
+        """
+        while True:
+            changed, is_last = self._changed, self.is_ended
+            offset, text = self.text_from(offset)
+            yield offset, text
+            if is_last:
+                return
+            offset += utf16_length(text)
+            await changed.wait()
+
+
+def utf16_length(text: str) -> int:
+    return len(text) + sum(character > "\uffff" for character in text)

@@ -1,0 +1,239 @@
+"""Writes answers. A generation belongs to the server, not to a page: pages come and go and only watch it.
+
+Made once, by `app.main`; `ChatService` starts generations. All on the event loop; text is saved on a store thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+
+import structlog
+
+from app.errors import AppError
+from app.services.changes import Change, Changes
+from app.services.context import Question, fit_into_window
+from app.services.engines import EngineRegistry, ModelState
+from app.services.generation import Generation, GenerationState
+from engine.engine import Delta
+from engine.errors import EngineError, EngineFailed
+from store import messages
+from store.database import Database
+from store.errors import StoreError
+from store.tables import Message, MessageStatus
+
+SAVE_INTERVAL_S = 0.7           # a crash loses no more than this of an answer
+KEPT_AFTER_END_S = 30.0         # for watchers that are just reconnecting; later ones read the store
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(slots=True, eq=False)
+class _Run:
+    generation: Generation
+    writing: asyncio.Task[None]
+    whole: asyncio.Task[None]                       # writing, then saving
+    stop_as: MessageStatus = MessageStatus.INTERRUPTED
+
+
+class GenerationService:
+    def __init__(self, db: Database, engines: EngineRegistry, changes: Changes) -> None:
+        self._db = db
+        self._engines = engines
+        self._changes = changes
+        self._runs: dict[str, _Run] = {}            # by the answer's message id, ended ones for KEPT_AFTER_END_S more
+
+    @property
+    def num_running(self) -> int:
+        return sum(not run.generation.is_ended for run in self._runs.values())
+
+    def conversations_being_written(self, user_id: str) -> set[str]:
+        running = (run.generation for run in self._runs.values() if not run.generation.is_ended)
+        return {generation.conversation_id for generation in running if generation.user_id == user_id}
+
+    def get(self, message_id: str) -> Generation | None:
+        run = self._runs.get(message_id)
+        return run.generation if run else None
+
+    def start(self, answer: Message, question: Question, model_id: str) -> Generation:
+        """Begin to write `answer`, a STREAMING row of the store, from its text so far."""
+        generation = Generation(
+            answer.id,
+            answer.conversation_id,
+            question.user_id,
+            model_id,
+            text=answer.content,
+            reasoning=answer.reasoning,
+        )
+        saver = _Saver(self._db, generation, on_gone=lambda: self._cancel(answer.id, MessageStatus.STOPPED))
+        writing = asyncio.create_task(self._write(generation, question, saver), name=f"write {answer.id}")
+        whole = asyncio.create_task(self._see_through(generation, writing, saver), name=f"answer {answer.id}")
+        self._runs[answer.id] = _Run(generation, writing, whole)
+        return generation
+
+    async def stop(self, message_id: str, status: MessageStatus = MessageStatus.STOPPED) -> None:
+        """Returns when the answer is saved as it stands. Nothing happens where it has ended."""
+        if run := self._cancel(message_id, status):
+            await asyncio.wait({run.whole})
+
+    def conversation_deleted(self, user_id: str, conversation_id: str) -> None:
+        """What is being written there stops; `ConversationService.on_deleted` calls this."""
+        self._cancel_all(lambda generation: generation.conversation_id == conversation_id, MessageStatus.STOPPED)
+
+    def access_ended(self, user_id: str, token_hash: str | None) -> None:
+        """Answers of who is disabled stop, of who signs out go on; `AccountService.on_access_ended` calls this."""
+        if token_hash is None:
+            self._cancel_all(lambda generation: generation.user_id == user_id, MessageStatus.STOPPED)
+
+    async def interrupt_stale(self) -> int:
+        """At start: what a crash left as being written is interrupted, with its text. How many there were."""
+        return await self._db.run(messages.interrupt_streaming)
+
+    async def close(self) -> None:
+        """Interrupt all answers and save them. Idempotent."""
+        if runs := self._cancel_all(lambda generation: True, MessageStatus.INTERRUPTED):
+            await asyncio.wait({run.whole for run in runs})
+
+    def _cancel_all(self, concerned: Callable[[Generation], bool], status: MessageStatus) -> list[_Run]:
+        message_ids = [run.generation.message_id for run in self._runs.values() if concerned(run.generation)]
+        return [run for message_id in message_ids if (run := self._cancel(message_id, status))]
+
+    def _cancel(self, message_id: str, status: MessageStatus) -> _Run | None:
+        run = self._runs.get(message_id)
+        if run is None or run.generation.is_ended:
+            return None
+        if run.writing.cancel():
+            run.stop_as = status
+        return run
+
+    async def _write(self, generation: Generation, question: Question, saver: _Saver) -> None:
+        clock = asyncio.get_running_loop().time
+        started_s = clock()
+        stats = generation.stats
+        async with self._engines.acquire(generation.model_id) as engine:
+            generation.state = GenerationState.WAITING
+            generation.announce()
+            fitted = await fit_into_window(engine, question)
+            generation.num_left_out, generation.first_message_id = len(fitted.left_out), fitted.first_message_id
+            generation.stats = replace(stats, model_version=engine.info.version)
+            async with aclosing(engine.chat(fitted.request)) as deltas:
+                async for delta in deltas:
+                    self._take(generation, delta, clock() - started_s)
+                    saver.touch()
+
+    def _take(self, generation: Generation, delta: Delta, elapsed_s: float) -> None:
+        stats = generation.stats
+        if delta.num_tokens and stats.time_to_first_token_s is None:
+            stats = replace(stats, time_to_first_token_s=elapsed_s)
+        stats = replace(stats, completion_tokens=stats.completion_tokens + delta.num_tokens, duration_s=elapsed_s)
+        if delta.finish_reason is not None:
+            stats = replace(stats, finish_reason=delta.finish_reason.value)
+        if delta.usage is not None:
+            stats = replace(stats, prompt_tokens=delta.usage.prompt_tokens, cached_tokens=delta.usage.cached_tokens)
+        generation.stats = stats
+        generation.queue_position = delta.queue_position
+        if delta.num_tokens:
+            generation.state = GenerationState.WRITING
+        generation.append(delta.text, delta.reasoning)
+
+    async def _see_through(self, generation: Generation, writing: asyncio.Task[None], saver: _Saver) -> None:
+        """Whatever becomes of the writing, the answer ends: saved, and with a status that says what happened."""
+        await asyncio.wait({writing})
+        status, error = self._verdict(generation, writing)
+        await saver.close()
+        try:
+            await self._db.run(
+                messages.finish,
+                generation.message_id,
+                status,
+                content=generation.text,
+                reasoning=generation.reasoning,
+                **_columns(generation, error),
+            )
+        except StoreError as failure:
+            log.exception("an answer could not be saved", message_id=generation.message_id)
+            status, error = MessageStatus.FAILED, f"The answer could not be saved. {failure}"
+        generation.status, generation.error, generation.state = status, error, GenerationState.ENDED
+        generation.queue_position = None
+        generation.announce()
+        self._changes.announce(generation.user_id, Change("generation", generation.conversation_id))
+        asyncio.get_running_loop().call_later(KEPT_AFTER_END_S, self._forget, generation)
+
+    def _verdict(self, generation: Generation, writing: asyncio.Task[None]) -> tuple[MessageStatus, str | None]:
+        if writing.cancelled():
+            return self._runs[generation.message_id].stop_as, None
+        match writing.exception():
+            case None:
+                return MessageStatus.COMPLETE, None
+            case EngineFailed() if self._engines.status(generation.model_id).state is not ModelState.FAILED:
+                return MessageStatus.INTERRUPTED, None      # its model was unloaded
+            case AppError() | EngineError() as error:
+                return MessageStatus.FAILED, str(error)
+            case error:
+                log.error("an answer broke", message_id=generation.message_id, exc_info=error)
+                return MessageStatus.FAILED, "Something went wrong inside Inglenook; its log says what."
+
+    def _forget(self, generation: Generation) -> None:
+        run = self._runs.get(generation.message_id)
+        if run is not None and run.generation is generation:        # not the one that continues it
+            del self._runs[generation.message_id]
+
+
+class _Saver:
+    """Writes the text so far, SAVE_INTERVAL_S after the first change since the last time."""
+
+    def __init__(self, db: Database, generation: Generation, *, on_gone: Callable[[], object]) -> None:
+        self._db = db
+        self._generation = generation
+        self._on_gone = on_gone         # the message is no longer there to be written
+        self._timer: asyncio.TimerHandle | None = None
+        self._saving: asyncio.Task[None] | None = None
+
+    def touch(self) -> None:
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(SAVE_INTERVAL_S, self._begin)
+
+    async def close(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._saving is not None:
+            await self._saving
+
+    def _begin(self) -> None:
+        self._timer = None
+        if self._saving is None:
+            self._saving = asyncio.create_task(self._save())
+        else:
+            self.touch()                # the disk is slow: again later
+
+    async def _save(self) -> None:
+        generation = self._generation
+        try:
+            is_there = await self._db.run(
+                messages.save_progress, generation.message_id, generation.text, generation.reasoning
+            )
+        except StoreError:
+            log.warning("the text so far could not be saved", message_id=generation.message_id, exc_info=True)
+            is_there = True
+            self.touch()
+        finally:
+            self._saving = None
+        if not is_there:
+            self._on_gone()
+
+
+def _columns(generation: Generation, error: str | None) -> messages.AnswerStats:
+    stats = generation.stats
+    return {
+        "error": error,
+        "model_id": generation.model_id,
+        "model_version": stats.model_version,
+        "finish_reason": stats.finish_reason,
+        "prompt_tokens": stats.prompt_tokens,
+        "cached_tokens": stats.cached_tokens,
+        "completion_tokens": stats.completion_tokens,
+        "time_to_first_token_s": stats.time_to_first_token_s,
+        "duration_s": stats.duration_s,
+    }

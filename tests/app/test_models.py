@@ -1,0 +1,111 @@
+"""The list of models: the starter, adding, removing, the default."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from app.errors import Conflict, InvalidInput, ModelNotFound
+from app.services.container import Services
+from app.services.engines import ModelState
+from app.services.models import STARTER_ID, find_starter
+from tests.app.house import Shelf
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A real model file of our own; a link, since it is large and only its header is read."""
+    starter = find_starter()
+    assert starter is not None
+    path = tmp_path / "My Model v2 (Q4_1).gguf"
+    if starter.stat().st_dev == tmp_path.stat().st_dev:
+        path.hardlink_to(starter)
+    else:
+        path.symlink_to(starter)
+    return path
+
+
+def is_there(path: Path) -> bool:
+    return path.exists()
+
+
+async def test_the_starter_is_there_from_the_first_start_and_said_to_be_one(services: Services) -> None:
+    await services.start()
+    starter = await services.models.find(STARTER_ID)
+    assert starter.name == "SmolLM2 135M Instruct"
+    assert starter.is_starter
+    assert starter.architecture == "llama"
+    assert starter.context_tokens == 8192
+    path = find_starter()
+    assert path is not None
+    assert (starter.path, starter.size_bytes) == (str(path), path.stat().st_size)
+    await services.start()
+    assert [entry.model.id for entry in await services.models.list()] == ["parrot", STARTER_ID]
+
+
+async def test_the_first_model_is_the_default_until_another_is_chosen(services: Services) -> None:
+    await services.start()
+    default = await services.models.default()
+    assert default is not None
+    assert default.id == "parrot"
+    await services.models.set_default(STARTER_ID)
+    default = await services.models.default()
+    assert default is not None
+    assert default.id == STARTER_ID
+    with pytest.raises(ModelNotFound):
+        await services.models.set_default("dodo")
+
+
+async def test_adding_a_file_reads_its_header_and_leaves_it_where_it_is(services: Services, file: Path) -> None:
+    model = await services.models.add(file)
+    assert model.id == "my-model-v2-q4_1"
+    assert model.file_format == "gguf"
+    assert model.quantisation == "Q4_1"
+    assert model.path.endswith(".gguf")
+    assert (await services.models.add(file)).id == model.id
+    assert len(await services.models.list()) == 2
+
+
+async def test_two_files_of_one_name_get_two_ids(services: Services, file: Path, tmp_path: Path) -> None:
+    first = await services.models.add(file)
+    (tmp_path / "other").mkdir()
+    second = await services.models.add(Path(shutil.copy(file, tmp_path / "other" / file.name)))
+    assert (first.id, second.id) == ("my-model-v2-q4_1", "my-model-v2-q4_1-2")
+
+
+async def test_what_is_no_model_is_refused_with_a_reason(services: Services, tmp_path: Path) -> None:
+    text, empty = tmp_path / "notes.gguf", tmp_path / "empty.gguf"
+    text.write_text("These are my notes, all of them, and there are quite a few of them.")
+    empty.touch()
+    for path in (text, empty, tmp_path, tmp_path / "missing.gguf"):
+        with pytest.raises(InvalidInput) as error:
+            await services.models.add(path)
+        assert error.value.field == "path"
+    assert [entry.model.id for entry in await services.models.list()] == ["parrot"]
+
+
+async def test_removing_unloads_and_forgets_but_deletes_only_what_lies_in_the_models_folder(
+    services: Services, file: Path, shelf: Shelf
+) -> None:
+    outside = await services.models.add(file)
+    folder = services.settings.models_dir
+    folder.mkdir(parents=True)
+    inside = await services.models.add(Path(shutil.copy(file, folder / "inside.gguf")))
+    await services.engines.load("parrot")
+    for model_id in (outside.id, inside.id, "parrot"):
+        await services.models.remove(model_id)
+    assert is_there(file)
+    assert not is_there(folder / "inside.gguf")
+    assert shelf.backends["parrot"].is_closed
+    assert services.engines.status("parrot").state is ModelState.ON_DISK
+    assert await services.models.list() == []
+    with pytest.raises(ModelNotFound, match="none yet"):
+        await services.models.find("parrot")
+
+
+async def test_the_starter_cannot_be_removed(services: Services) -> None:
+    await services.start()
+    with pytest.raises(Conflict):
+        await services.models.remove(STARTER_ID)

@@ -1,0 +1,89 @@
+"""The official `openai` package against the running server: what it is used for most, and how it maps our errors."""
+
+from __future__ import annotations
+
+import openai
+import pytest
+from openai.types.chat import ChatCompletionMessageParam
+
+from tests.app.conftest import COUNTING, PARIS
+from tests.app.house import Person
+
+QUESTION: list[ChatCompletionMessageParam] = [{"role": "user", "content": "What is the capital of France?"}]
+
+
+@pytest.fixture
+def client(anna: Person) -> openai.OpenAI:
+    return openai.OpenAI(base_url=f"{anna.url}/v1", api_key=anna.key, max_retries=0)
+
+
+def test_chat(client: openai.OpenAI) -> None:
+    answer = client.chat.completions.create(model="parrot", messages=QUESTION)
+    assert answer.choices[0].message.content == PARIS
+    assert answer.choices[0].finish_reason == "stop"
+    assert answer.usage is not None
+    assert answer.usage.total_tokens == answer.usage.prompt_tokens + answer.usage.completion_tokens
+
+
+def test_a_stream(client: openai.OpenAI) -> None:
+    chunks = list(
+        client.chat.completions.create(
+            model="parrot", messages=QUESTION, stream=True, stream_options={"include_usage": True}
+        )
+    )
+    assert "".join(c.choices[0].delta.content or "" for c in chunks if c.choices) == PARIS
+    assert chunks[-1].usage is not None
+    assert chunks[-1].usage.completion_tokens > 0
+
+
+def test_the_stream_helper_puts_the_same_answer_together(client: openai.OpenAI) -> None:
+    with client.chat.completions.stream(model="parrot", messages=QUESTION) as stream:
+        stream.until_done()
+        assert stream.get_final_completion().choices[0].message.content == PARIS
+
+
+async def test_async_chat_and_stream(anna: Person) -> None:
+    async with openai.AsyncOpenAI(base_url=f"{anna.url}/v1", api_key=anna.key, max_retries=0) as client:
+        answer = await client.chat.completions.create(model="parrot", messages=QUESTION)
+        assert answer.choices[0].message.content == PARIS
+        stream = await client.chat.completions.create(model="parrot", messages=QUESTION, stream=True)
+        assert "".join([c.choices[0].delta.content or "" async for c in stream]) == PARIS
+
+
+def test_completions(client: openai.OpenAI) -> None:
+    whole = client.completions.create(model="parrot", prompt="Let us count:", max_tokens=9)
+    assert (whole.choices[0].text, whole.choices[0].finish_reason) == (COUNTING[:9], "length")
+    pieces = client.completions.create(model="parrot", prompt="Let us count:", max_tokens=9, stream=True)
+    assert "".join(piece.choices[0].text for piece in pieces) == COUNTING[:9]
+
+
+def test_completions_are_16_tokens_long_unless_told_otherwise_and_several_prompts_are_answered_in_order(
+    client: openai.OpenAI,
+) -> None:
+    answers = client.completions.create(model="parrot", prompt=["count", "France"], n=2, logprobs=1)
+    assert [choice.text for choice in answers.choices] == [COUNTING[:16]] * 2 + [PARIS[:16]] * 2
+    logprobs = answers.choices[0].logprobs
+    assert logprobs is not None
+    assert logprobs.tokens == list(COUNTING[:16])
+    assert logprobs.text_offset == list(range(16))
+    assert answers.usage is not None
+    assert answers.usage.completion_tokens == 64
+
+
+def test_models(client: openai.OpenAI) -> None:
+    assert "parrot" in [model.id for model in client.models.list()]
+    assert client.models.retrieve("parrot").id == "parrot"
+
+
+def test_errors_arrive_as_the_clients_own(anna: Person, client: openai.OpenAI) -> None:
+    with pytest.raises(openai.NotFoundError, match="parrot") as not_found:
+        client.chat.completions.create(model="gpt-9", messages=QUESTION)
+    assert not_found.value.code == "model_not_found"
+    with pytest.raises(openai.BadRequestError) as bad:
+        client.chat.completions.create(model="parrot", messages=QUESTION, temperature=-1)
+    assert bad.value.param == "temperature"
+    with pytest.raises(openai.BadRequestError, match="maximum context length is") as too_long:
+        client.chat.completions.create(model="parrot", messages=[{"role": "user", "content": "word " * 2000}])
+    assert too_long.value.code == "context_length_exceeded"
+    with pytest.raises(openai.AuthenticationError):
+        openai.OpenAI(base_url=f"{anna.url}/v1", api_key="sk-wrong", max_retries=0).models.list()
