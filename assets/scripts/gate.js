@@ -1,0 +1,21 @@
+// Sign-in and setup: the theme of this browser before anything is painted, and the eye that shows a password.
+// The forms work without it.
+const theme = localStorage.getItem("inglenook.theme") ?? "system";
+const dark = theme === "dark" || (theme === "system" && matchMedia("(prefers-color-scheme: dark)").matches);
+document.documentElement.dataset.theme = dark ? "dark" : "light";
+
+document.addEventListener("DOMContentLoaded", () => {
+  for (const eye of document.querySelectorAll("[data-eye]")) {
+    eye.hidden = false;
+    eye.addEventListener("click", () => {
+      const field = eye.parentElement.querySelector("input");
+      const shown = field.type === "text";
+      field.type = shown ? "password" : "text";
+      eye.setAttribute("aria-label", shown ? "Show password" : "Hide password");
+      eye.querySelector("use").setAttribute("href", shown ? "#nk-eye" : "#nk-eye-off");
+    });
+  }
+  for (const form of document.querySelectorAll("form")) {
+    form.addEventListener("submit", () => form.querySelector("[type=submit]").classList.add("is-busy"));
+  }
+});

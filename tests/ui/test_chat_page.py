@@ -1,0 +1,219 @@
+"""The chat page, built for real and used without a browser: what follows a click, and what other tabs see."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import pytest
+from nicegui.testing import User
+
+from engine.backends.scripted import Gate, ScriptedBackend
+from store import tables
+from store.tables import Message, MessageRole
+from tests.ui.conftest import PARIS, URL, Home, Person
+from tests.ui.using import click, has, one, told, trigger, until
+from ui.components.answer import Answer
+from ui.components.composer import Composer
+from ui.components.sidebar import ConversationList
+from ui.components.thread import NUM_SHOWN, Thread
+from ui.components.toast import Toast
+
+QUESTION = "What is the capital of France?"
+
+
+def _answers(tab: User) -> list[dict[str, Any]]:
+    return [element.props for element in _in_order(tab) if isinstance(element, Answer)]
+
+
+def _bubbles(tab: User) -> list[str]:
+    return [element.text for element in _in_order(tab) if "nk-bubble" in element.classes]
+
+
+def _in_order(tab: User) -> list[Any]:
+    return list(one(tab, Thread).descendants()) if has(tab, Thread) else []
+
+
+def _titles(tab: User) -> list[str]:
+    return [item["title"] for item in one(tab, ConversationList).props["items"]]
+
+
+def _say(tab: User, text: str) -> None:
+    trigger(one(tab, Composer), "send", text)
+
+
+async def _ask(tab: User, text: str = QUESTION) -> None:
+    """Say it, and wait for the end of the answer."""
+    _say(tab, text)
+    await until(lambda: text in _bubbles(tab) and _answers(tab)[-1]["state"]["status"] != "streaming")
+
+
+async def test_an_empty_page_greets_and_names_the_starter_model(ada: Person) -> None:
+    tab = await ada.at("/")
+    await tab.should_see("What shall we work on?")
+    await tab.should_see("SmolLM2 135M Instruct")
+    await tab.should_see("small starter model")
+    await tab.should_see("Nothing you write leaves this computer.")
+    click(tab, "Write a letter")
+    await until(lambda: told(tab, '"fill"'))
+    assert _titles(tab) == []
+
+
+async def test_a_first_message_begins_a_chat_that_has_a_title_and_an_answer(ada: Person) -> None:
+    tab = await ada.at("/")
+    await _ask(tab)
+    assert _bubbles(tab) == [QUESTION]
+    (answer,) = _answers(tab)
+    assert answer["state"]["status"] == "complete"
+    assert answer["last"] is True
+    (conversation,) = await ada.home.services.conversations.list_recent(ada.id)
+    assert conversation.title == QUESTION
+    await until(lambda: _titles(tab) == [QUESTION])
+    assert one(tab, ConversationList).props["active"] == conversation.id
+    await until(lambda: told(tab, f"/c/{conversation.id}"))      # the address, without a new page
+    again = await ada.at(f"/c/{conversation.id}")
+    assert _answers(again)[0]["content"] == PARIS
+
+
+async def test_while_an_answer_is_written_send_is_stop_in_every_tab(home: Home, ada: Person) -> None:
+    gate = Gate()
+    await home.shelf.put(home.services, "slow", lambda: ScriptedBackend("Once upon a time " * 50, gate=gate))
+    await home.services.models.set_default("slow")
+    tab = await ada.at("/")
+    _say(tab, "Tell me a story.")
+    await until(lambda: has(tab, Thread))
+    (conversation,) = await home.services.conversations.list_recent(ada.id)
+    other = await ada.at(f"/c/{conversation.id}")
+    for each in (tab, other):
+        assert one(each, Composer).props["writing"] is True
+        assert one(each, ConversationList).props["items"][0]["writing"] is True
+        assert _answers(each)[0]["content"] == ""           # the stream brings it
+    gate.open()
+    trigger(one(other, Composer), "stop")
+    for each in (tab, other):
+        await until(lambda each=each: one(each, Composer).props["writing"] is False)
+        assert _answers(each)[0]["state"]["status"] == "stopped"
+        await until(lambda each=each: not one(each, ConversationList).props["items"][0]["writing"])
+    trigger(one(tab, Answer), "continue")
+    await until(lambda: one(other, Composer).props["writing"] is True)
+    assert len(_answers(other)) == 1                        # the same message goes on
+
+
+async def test_what_cannot_be_sent_stays_in_the_field_with_the_reason(home: Home, ada: Person) -> None:
+    tab = await ada.at("/")
+    _say(tab, "half an emoji \ud83d")
+    await until(lambda: told(tab, '"refuse"'))
+    assert "broken character" in told(tab, '"refuse"')[0]
+    assert not told(tab, '"accept"')
+    assert await home.services.conversations.list_recent(ada.id) == []
+
+
+async def test_trying_again_makes_a_version_that_one_can_turn_back_from(ada: Person) -> None:
+    tab = await ada.at("/")
+    await _ask(tab)
+    first_id = _answers(tab)[0]["messageId"]
+    trigger(one(tab, Answer), "again")
+    await until(lambda: _answers(tab)[0]["versions"] == 2 and _answers(tab)[0]["state"]["status"] == "complete")
+    assert _answers(tab)[0]["version"] == 2
+    assert _answers(tab)[0]["messageId"] != first_id
+    trigger(one(tab, Answer), "branch", -1)
+    await until(lambda: _answers(tab)[0]["version"] == 1)
+    assert _answers(tab)[0]["messageId"] == first_id
+    trigger(one(tab, Answer), "branch", -1)                  # there is none before
+    assert _answers(tab)[0]["version"] == 1
+
+
+async def test_a_second_tab_sees_new_messages_and_chats_without_a_reload(ada: Person) -> None:
+    tab, other = await ada.at("/"), await ada.at("/")
+    await _ask(tab)
+    await until(lambda: _titles(other) == [QUESTION])
+    (conversation,) = await ada.home.services.conversations.list_recent(ada.id)
+    trigger(one(other, ConversationList), "open", conversation.id)
+    await until(lambda: has(other, Thread) and _bubbles(other))
+    await _ask(tab, "And again?")
+    await until(lambda: _bubbles(other) == [QUESTION, "And again?"])
+
+
+async def test_nobody_elses_page_hears_of_it(ada: Person, ben: Person) -> None:
+    tab, other = await ada.at("/"), await ben.at("/")
+    await _ask(tab)
+    assert _titles(other) == []
+
+
+async def test_another_persons_chat_is_not_there(ada: Person, ben: Person) -> None:
+    sent = await ada.home.services.chat.send(ada.id, None, QUESTION)
+    async with ben.http() as browser:
+        theirs = await browser.get(f"/c/{sent.conversation_id}")
+        none = await browser.get("/c/nonsense")
+    assert theirs.status_code == none.status_code == 404
+    assert "This chat is not here" in theirs.text and "France" not in theirs.text
+
+
+async def test_deleting_leaves_the_chat_and_can_be_undone(ada: Person) -> None:
+    tab = await ada.at("/")
+    await _ask(tab)
+    (conversation,) = await ada.home.services.conversations.list_recent(ada.id)
+    other = await ada.at(f"/c/{conversation.id}")
+    trigger(one(tab, ConversationList), "delete", conversation.id)
+    await until(lambda: _titles(tab) == [] and not has(tab, Thread))
+    await tab.should_see("What shall we work on?")
+    await other.should_see("This chat is not here", retries=10)
+    await until(lambda: told(tab, "Undo"))
+    trigger(one(tab, Toast), "act", conversation.id)
+    await until(lambda: _titles(tab) == [QUESTION])
+
+
+async def test_a_new_title_is_shown_everywhere(ada: Person) -> None:
+    tab, other = await ada.at("/"), await ada.at("/")
+    await _ask(tab)
+    (conversation,) = await ada.home.services.conversations.list_recent(ada.id)
+    trigger(one(other, ConversationList), "rename", {"id": conversation.id, "title": "Capitals"})
+    for each in (tab, other):
+        await until(lambda each=each: _titles(each) == ["Capitals"])
+    assert tab.client is not None
+    await until(lambda: tab.client.title == "Capitals · Inglenook")
+
+
+async def test_a_chat_of_a_thousand_messages_opens_with_the_last_ones(home: Home, ada: Person) -> None:
+    conversation = await home.services.conversations.create(ada.id)
+    await home.services.db.run(_fill, conversation.id, 1000)
+    tab = await ada.at(f"/c/{conversation.id}")
+    assert len(_answers(tab)) + len(_bubbles(tab)) == NUM_SHOWN
+    assert _bubbles(tab)[-1] == "Question 998"
+    click(tab, "Show earlier messages")
+    await until(lambda: len(_bubbles(tab)) == NUM_SHOWN)
+    assert _bubbles(tab) == [f"Question {number}" for number in range(1000 - 2 * NUM_SHOWN, 1000, 2)]
+
+
+def _fill(session: Any, conversation_id: str, num_messages: int) -> None:
+    parent_id = None
+    for number in range(num_messages):
+        is_question = number % 2 == 0
+        message = Message(
+            conversation_id=conversation_id, parent_id=parent_id,
+            role=MessageRole.USER if is_question else MessageRole.ASSISTANT,
+            content=f"Question {number}" if is_question else f"Answer {number}",
+        )
+        session.add(message)
+        session.flush()
+        parent_id = message.id
+    session.get_one(tables.Conversation, conversation_id).current_message_id = parent_id
+
+
+async def test_a_fault_of_ours_is_told_kindly(ada: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def broken(*args: object, **kwargs: object) -> None:
+        raise RuntimeError("secret detail")
+
+    monkeypatch.setattr(ada.home.services.conversations, "list_recent", broken)
+    transport = httpx.ASGITransport(ada.home.app, raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport, base_url=URL, cookies=ada.cookies) as browser:
+        page = await browser.get("/")
+    assert page.status_code == 500
+    assert "Something broke here" in page.text and "secret detail" not in page.text
+
+
+async def test_an_unknown_address_says_so(ada: Person) -> None:
+    async with ada.http() as browser:
+        page = await browser.get("/nowhere")
+    assert page.status_code == 404
+    assert "There is no page at this address." in page.text and 'href="/"' in page.text

@@ -1,0 +1,101 @@
+"""The models page: what admins can do, what others see, and that it follows what happens elsewhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from nicegui import ui
+from nicegui.element import Element
+from nicegui.testing import User
+
+from app.services.engines import ModelState
+from app.services.models import STARTER_ID
+from engine.backends.scripted import ScriptedBackend
+from engine.errors import ModelLoadError
+from tests.ui.conftest import Home, Person
+from tests.ui.using import click, elements, one, trigger, until
+from ui.components.memory_card import Memory, Share
+
+
+def _texts(tab: User) -> list[str]:
+    return [text for element in elements(tab, Element) if element.visible and (text := getattr(element, "text", None))]
+
+
+async def test_it_lists_the_starter_model_with_its_state_and_size(ada: Person) -> None:
+    tab = await ada.at("/models")
+    texts = _texts(tab)
+    names = ("SmolLM2 135M Instruct", "Default", "Small starter model")
+    for text in (*names, "Ready", "1 model, 94 MiB on disk", "Memory"):
+        assert text in texts, text
+
+
+async def test_an_admin_unloads_and_loads_and_other_tabs_see_it(home: Home, ada: Person) -> None:
+    tab, other = await ada.at("/models"), await ada.at("/models")
+    click(tab, "Unload")
+    for each in (tab, other):
+        await until(lambda each=each: "On disk" in _texts(each))
+    assert home.services.engines.status(STARTER_ID).state is ModelState.ON_DISK
+    click(tab, "Load")
+    for each in (tab, other):
+        await until(lambda each=each: "Ready" in _texts(each))
+
+
+async def test_others_look_but_do_not_touch(ben: Person) -> None:
+    texts = _texts(await ben.at("/models"))
+    assert "Ready" in texts
+    assert not {"Unload", "Load", "Add a file", "Set as default", "Remove"} & set(texts)
+
+
+async def test_a_model_that_did_not_load_says_why(home: Home, ada: Person) -> None:
+    def broken() -> ScriptedBackend:
+        raise ModelLoadError("The file ends too early. Get it again.")
+
+    await home.shelf.put(home.services, "broken", broken)
+    tab = await ada.at("/models")
+    click(tab, "Load")
+    await until(lambda: "Did not load" in _texts(tab))
+    assert "The file ends too early. Get it again." in _texts(tab)
+    assert "Try again" in _texts(tab)
+
+
+async def test_another_default_is_a_click_away(home: Home, ada: Person) -> None:
+    await home.shelf.put(home.services, "parrot", "Hello")
+    tab = await ada.at("/models")
+    click(tab, "Set as default")
+    await until(lambda: not any(text == "Small starter model" and _default_before(tab) for text in _texts(tab)))
+    default = await home.services.models.default()
+    assert default is not None and default.id == "parrot"
+
+
+def _default_before(tab: User) -> bool:
+    texts = _texts(tab)
+    return texts.index("Default") < texts.index("Small starter model")
+
+
+async def test_a_file_that_is_no_model_is_refused_in_place(ada: Person, tmp_path: Path) -> None:
+    file = tmp_path / "notes.gguf"
+    file.write_text("These are my notes.")
+    tab = await ada.at("/models")
+    click(tab, "Add a file")
+    path = one(tab, ui.input)
+    for value, words in ((str(tmp_path / "nowhere.gguf"), "There is no file"), (str(file), "notes.gguf")):
+        path.value = value
+        trigger(path, "keydown")
+        await until(lambda words=words: any(words in text for text in _texts(tab)))
+    assert "Add a file" in _texts(tab)
+
+
+async def test_removing_asks_first_and_leaves_the_file(home: Home, ada: Person) -> None:
+    await home.shelf.put(home.services, "parrot", "Hello")
+    tab = await ada.at("/models")
+    click(tab, "Remove")
+    await until(lambda: "Its file stays at /nowhere/parrot.gguf." in _texts(tab))
+    assert len(await home.services.models.list()) == 2
+
+
+def test_memory_is_told_in_shares_that_add_up() -> None:
+    share = Share("Qwen3 8B", weight_bytes=5 * 2**30, room_bytes=9 * 2**30)
+    memory = Memory(total_bytes=22 * 2**30, others_bytes=2 * 2**30, shares=(share,))
+    assert share.total_bytes == 14 * 2**30
+    assert memory.free_bytes == 6 * 2**30
+    assert Memory(16 * 2**30, 4 * 2**30, (share,)).free_bytes == 0      # promised more than there is

@@ -1,0 +1,82 @@
+"""A person's own settings: each is kept, and what is wrong stands under its field."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nicegui import ui
+from nicegui.element import Element
+from nicegui.testing import User
+
+from app.services.accounts import AccountService
+from tests.app.house import PASSWORD
+from tests.ui.conftest import Home, Person
+from tests.ui.using import click, elements, told, trigger, until
+
+
+def _texts(tab: User) -> list[str]:
+    return [text for element in elements(tab, Element) if element.visible and (text := getattr(element, "text", None))]
+
+
+def _submit(tab: User, button: str) -> None:
+    """Press the button of a form."""
+    (label,) = [element for element in elements(tab, Element) if getattr(element, "text", None) == button]
+    (form,) = [element for element in label.ancestors() if element.tag == "form"]
+    trigger(form, "submit")
+
+
+def _inputs(tab: User) -> list[Any]:
+    return elements(tab, ui.input)
+
+
+async def test_the_theme_is_kept_for_every_device_and_set_before_the_first_paint(ada: Person, ben: Person) -> None:
+    async with ada.http() as browser:
+        assert 'const theme = "system"' in (await browser.get("/")).text
+        tab = await ada.at("/settings")
+        (dark, *_) = [element for element in elements(tab, Element) if getattr(element, "text", None) == "Dark"]
+        trigger(dark, "click")
+        await until(lambda: told(tab, "inglenook.theme"))
+        for path in ("/", "/models", "/settings"):
+            assert 'const theme = "dark"' in (await browser.get(path)).text
+    async with ben.http() as browser:
+        assert 'const theme = "system"' in (await browser.get("/")).text
+
+
+async def test_a_new_password_needs_the_present_one(home: Home, ada: Person) -> None:
+    tab = await ada.at("/settings")
+    old, new = _inputs(tab)[:2]
+    old.value, new.value = "not this one", "another good one"
+    _submit(tab, "Change password")
+    await until(lambda: "This is not your present password." in _texts(tab))
+    old.value, new.value = PASSWORD, "short"
+    _submit(tab, "Change password")
+    await until(lambda: any("at least 8 characters" in text for text in _texts(tab)))
+    new.value = "another good one"
+    _submit(tab, "Change password")
+    await until(lambda: "Changed. Other devices are signed out." in _texts(tab))
+    assert (old.value, new.value) == ("", "")
+    user, _ = await home.services.accounts.sign_in("Ada Lovelace", "another good one")
+    assert user.id == ada.id
+    assert await home.services.accounts.user_of_session(ada.session) is not None     # this device stays signed in
+
+
+async def test_a_key_is_shown_once_and_can_be_revoked(home: Home, ada: Person) -> None:
+    accounts: AccountService = home.services.accounts
+    tab = await ada.at("/settings")
+    _submit(tab, "Make a key")
+    await until(lambda: "Choose a name." in _texts(tab))
+    _inputs(tab)[2].value = "Laptop"
+    _submit(tab, "Make a key")
+    await until(lambda: any(text.startswith("sk-") and "…" not in text for text in _texts(tab)))
+    (secret,) = [text for text in _texts(tab) if text.startswith("sk-") and "…" not in text]
+    user = await accounts.user_of_key(secret)
+    assert user is not None and user.id == ada.id
+    again = await ada.at("/settings")
+    assert secret not in _texts(again) and "Laptop" in _texts(again)
+    click(again, "Revoke")
+    await until(lambda: "Revoke Laptop?" in _texts(again))
+    (_, yes) = [element for element in elements(again, Element) if getattr(element, "text", None) == "Revoke"]
+    (button,) = [element for element in yes.ancestors() if element.tag == "button"]
+    trigger(button, "click")
+    await until(lambda: "Laptop" not in _texts(again))
+    assert await accounts.user_of_key(secret) is None

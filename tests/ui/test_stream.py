@@ -1,0 +1,152 @@
+"""The stream of an answer: absolute offsets, so that whatever is lost or comes twice does no harm."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+import ui.stream
+from app.services.generation import Generation, GenerationState, utf16_length
+from store.tables import MessageStatus
+from tests.ui.conftest import PARIS, Home, Person
+from ui.stream import _followed, _with_pings
+
+FAMILY = "👨‍👩‍👧‍👦 漢字 ñ"
+
+
+def _events(text: str) -> list[tuple[str, Any, str | None]]:
+    """(name, data, id) of each event, comments left out."""
+    events = []
+    for block in text.split("\n\n"):
+        fields = dict(line.split(": ", 1) for line in block.split("\n") if line and not line.startswith(":"))
+        if "data" in fields:
+            events.append((fields.get("event", "message"), json.loads(fields["data"]), fields.get("id")))
+    return events
+
+
+async def _answer(person: Person, question: str) -> str:
+    """The id of a finished answer."""
+    sent = await person.home.services.chat.send(person.id, None, question)
+    generation = person.home.services.generations.get(sent.answer_id)
+    assert generation is not None
+    async for _ in generation.follow():
+        pass
+    return sent.answer_id
+
+
+async def test_a_finished_answer_comes_whole_and_says_how_it_ended(ada: Person) -> None:
+    answer_id = await _answer(ada, "What is the capital of France?")
+    async with ada.http() as browser:
+        response = await browser.get(f"/ui/stream/{answer_id}")
+    assert response.headers["content-type"].startswith("text/event-stream")
+    assert response.headers["cache-control"] == "no-store"
+    *_, message, done = _events(response.text)
+    assert message == ("message", [0, PARIS], str(len(PARIS)))
+    name, state, _ = done
+    assert name == "done"
+    assert (state["status"], state["finish"], state["error"]) == ("complete", "stop", None)
+    assert f"{len(PARIS) + 1} tokens" in state["stats"] or f"{len(PARIS)} tokens" in state["stats"]
+
+
+async def test_one_goes_on_from_any_offset(ada: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+    answer_id = await _answer(ada, "Draw a family.")
+    generations = ada.home.services.generations
+    async with ada.http() as browser:
+        for is_in_memory in (True, False):
+            if not is_in_memory:        # as after half a minute, or a restart: the store answers
+                monkeypatch.setattr(generations, "get", lambda message_id: None)
+            for offset in range(utf16_length(FAMILY) + 2):
+                response = await browser.get(f"/ui/stream/{answer_id}", params={"offset": offset})
+                events = [data for name, data, _ in _events(response.text) if name == "message"]
+                units = FAMILY.encode("utf-16-le")
+                for start, piece in events:
+                    assert start <= offset
+                    assert units[2 * start:].decode("utf-16-le") == piece
+                assert bool(events) == (offset < utf16_length(FAMILY))
+
+
+async def test_a_browsers_own_last_event_wins_over_the_address(ada: Person) -> None:
+    answer_id = await _answer(ada, "What is the capital of France?")
+    async with ada.http() as browser:
+        response = await browser.get(f"/ui/stream/{answer_id}?offset=0", headers={"Last-Event-ID": "10"})
+    assert [data for name, data, _ in _events(response.text) if name == "message"] == [[10, PARIS[10:]]]
+
+
+async def test_another_persons_answer_does_not_exist(ada: Person, ben: Person, home: Home) -> None:
+    answer_id = await _answer(ada, "What is the capital of France?")
+    async with ben.http() as browser:
+        assert (await browser.get(f"/ui/stream/{answer_id}")).status_code == 404
+        assert (await browser.get("/ui/stream/nonsense")).status_code == 404
+    async with home.http() as nobody:
+        assert (await nobody.get(f"/ui/stream/{answer_id}", headers={"Accept": "*/*"})).status_code == 401
+
+
+async def test_while_it_waits_it_says_what_for(ada: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ui.stream, "MIN_INTERVAL_S", 0)
+    answer_id = await _answer(ada, "What is the capital of France?")
+    message = await ada.home.services.chat.message(ada.id, answer_id)
+    generation = Generation(answer_id, message.conversation_id, ada.id, message.model_id or "")
+    events = _followed(ada.home.services, generation, 0)
+
+    async def next_event() -> tuple[str, Any, str | None]:
+        while not (found := _events(await anext(events))):
+            pass
+        return found[0]
+
+    name, state, _ = await next_event()
+    assert (name, state["title"], state["loading"]) == ("state", "Waking SmolLM2 135M Instruct", True)
+    for position, title in ((2, "2nd in line"), (1, "Next in line"), (None, "Reading")):
+        generation.state, generation.queue_position = GenerationState.WAITING, position
+        generation.announce()
+        assert (await next_event())[1]["title"] == title
+    generation.state, generation.num_left_out = GenerationState.WRITING, 3
+    generation.append("Hm")
+    name, state, _ = await next_event()
+    assert (name, state["title"], state["left_out"]) == ("state", "", 3)
+    assert await next_event() == ("message", [0, "Hm"], "2")
+    generation.state, generation.status = GenerationState.ENDED, MessageStatus.COMPLETE
+    generation.announce()
+    assert (await next_event())[0] == "done"
+
+
+async def test_a_long_answer_costs_bytes_by_its_length_only(ada: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ui.stream, "MIN_INTERVAL_S", 0)
+    answer_id = await _answer(ada, "What is the capital of France?")
+    message = await ada.home.services.chat.message(ada.id, answer_id)
+
+    async def num_bytes(num_tokens: int) -> int:
+        generation = Generation(answer_id, message.conversation_id, ada.id, message.model_id or "")
+        generation.state = GenerationState.WRITING
+        events = _followed(ada.home.services, generation, 0)
+        total = 0
+        for _ in range(num_tokens):
+            generation.append(" word")
+            while "data: [" not in (event := await anext(events)):
+                total += len(event)
+            total += len(event.encode())
+        return total
+
+    short, long = await num_bytes(500), await num_bytes(2000)
+    assert 3.8 < long / short < 4.3
+    assert long / 2000 < 60
+
+
+async def test_a_silent_line_is_kept_alive(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ui.stream, "PING_INTERVAL_S", 0.01)
+    speak = asyncio.Event()
+
+    async def slow() -> AsyncIterator[str]:
+        await speak.wait()
+        yield "data: 1\n\n"
+
+    lines = _with_pings(slow())     # type: ignore[arg-type]
+    assert await anext(lines) == ": ping\n\n"
+    speak.set()
+    while (line := await anext(lines)) == ": ping\n\n":
+        pass
+    assert line == "data: 1\n\n"
+    assert [line async for line in lines] == []

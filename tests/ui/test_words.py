@@ -1,0 +1,67 @@
+"""Numbers, times and names as people read them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import pytest
+
+from store.tables import Message, MessageRole, Model
+from ui.words import GIB, MIB, answer_stats, context, count, day_group, greeting, initials, ordinal, seconds, size
+
+NOON = datetime(2026, 3, 10, 12, 0)
+
+
+@pytest.mark.parametrize(
+    ("hour", "words"),
+    [(3, "Hello"), (5, "Good morning"), (12, "Good afternoon"), (18, "Good evening"), (23, "Hello")],
+)
+def test_the_greeting_fits_the_hour(hour: int, words: str) -> None:
+    assert greeting("Mira Kovač", NOON.replace(hour=hour)) == f"{words}, Mira"
+
+
+@pytest.mark.parametrize(
+    ("name", "letters"), [("Mira Kovač", "MK"), ("ada", "A"), ("Anna Maria de Vries", "AV"), ("李雷", "李")]
+)
+def test_initials_are_of_the_first_and_the_last_name(name: str, letters: str) -> None:
+    assert initials(name) == letters
+
+
+@pytest.mark.parametrize(
+    ("at", "group"),
+    [
+        (datetime(2026, 3, 10, 0, 1), "Today"),
+        (datetime(2026, 3, 9, 23, 59), "Yesterday"),
+        (datetime(2026, 3, 8, 23, 59), "Previous 7 days"),
+        (datetime(2026, 3, 3, 0, 0), "Previous 7 days"),
+        (datetime(2026, 3, 2, 23, 59), "Earlier"),
+        (datetime(2026, 3, 11, 1, 0), "Today"),      # a clock that was set back
+    ],
+)
+def test_chats_stand_under_their_calendar_day(at: datetime, group: str) -> None:
+    assert day_group(at, NOON) == group
+
+
+def test_numbers_have_units_and_a_space() -> None:
+    assert [size(98 * MIB), size(5 * GIB), size(GIB // 2)] == ["98 MiB", "5.0 GiB", "0.5 GiB"]
+    assert [context(512), context(2048), context(32768)] == ["512", "2k", "32k"]
+    assert [seconds(0.84), seconds(59.9), seconds(61.2)] == ["0.8 s", "59.9 s", "1 min 1 s"]
+    assert [ordinal(number) for number in (2, 3, 4, 11, 12, 13, 21, 22, 113)] == [
+        "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "22nd", "113th",
+    ]
+    assert [count(0, "token"), count(1, "token"), count(1234, "token")] == ["0 tokens", "1 token", "1,234 tokens"]
+
+
+def test_an_answers_line_says_only_what_is_known() -> None:
+    model = Model(
+        id="m", name="Qwen3 8B", path="", file_format="gguf", quantisation="Q4_K_M", size_bytes=1, modified_ns=1
+    )
+    answer = Message(
+        conversation_id="c", role=MessageRole.ASSISTANT, model_id="m",
+        completion_tokens=461, time_to_first_token_s=1.9, duration_s=11.9,
+    )
+    assert answer_stats(answer, model) == ["Qwen3 8B, Q4_K_M", "46 tok/s", "461 tokens", "11.9 s"]
+    assert answer_stats(answer, None)[0] == "m"
+    one_token = answer.model_copy(update={"completion_tokens": 1, "duration_s": 1.9})
+    assert answer_stats(one_token, model) == ["Qwen3 8B, Q4_K_M", "1 token", "1.9 s"]
+    assert answer_stats(Message(conversation_id="c", role=MessageRole.ASSISTANT), None) == []

@@ -1,0 +1,89 @@
+// Where people write. What is written is kept in this tab until the server has taken it, a reload included.
+const MAX_CHARACTERS = 400_000; // a message to the server may have 1 MB
+
+export default {
+  template: `
+    <form class="nk-composer" @submit.prevent="submit">
+      <textarea ref="box" rows="1" v-model="text" :placeholder="placeholder" aria-label="Message" enterkeyhint="send"
+                :aria-invalid="problem ? 'true' : null" @input="typed" @keydown.enter="enter"></textarea>
+      <p v-if="problem" class="nk-hint bad" role="alert">
+        <svg class="nk-i nk-i-14" aria-hidden="true"><use href="#nk-circle-alert"/></svg>{{ problem }}</p>
+      <div class="nk-tools">
+        <span class="nk-grow"></span>
+        <button v-if="writing" type="button" class="nk-send stop" aria-label="Stop" title="Stop" @click="$emit('stop')">
+          <svg class="nk-i nk-i-16" aria-hidden="true"><use href="#nk-square"/></svg></button>
+        <button v-else type="submit" class="nk-send" aria-label="Send" title="Send" :disabled="!text.trim() || sending">
+          <svg class="nk-i nk-i-20" aria-hidden="true"><use href="#nk-arrow-up"/></svg></button>
+      </div>
+    </form>`,
+  props: { placeholder: String, writing: Boolean, draft: String /* names the chat whose draft this is */ },
+  emits: ["send", "stop"],
+  data() {
+    return { text: "", problem: "", sending: false };
+  },
+  computed: {
+    key() {
+      return `inglenook.draft.${this.draft}`;
+    },
+  },
+  mounted() {
+    this.text = sessionStorage.getItem(this.key) ?? "";
+    this.$nextTick(() => {
+      this.grow();
+      // On a phone the keyboard would cover the page before it was seen.
+      if (matchMedia("(hover: hover)").matches) this.$refs.box.focus();
+    });
+  },
+  unmounted() {
+    if (this.sending) sessionStorage.removeItem(this.key); // taken, and the page went on to the new chat
+  },
+  methods: {
+    typed() {
+      this.problem = "";
+      this.grow();
+      this.keep();
+    },
+    keep() {
+      try {
+        sessionStorage.setItem(this.key, this.text);
+      } catch (error) {
+        if (error.name !== "QuotaExceededError") throw error; // too long to be kept over a reload; it stays in the field
+      }
+    },
+    grow() {
+      const box = this.$refs.box;
+      box.style.height = "auto";
+      box.style.height = `${box.scrollHeight}px`;
+    },
+    enter(event) {
+      if (event.shiftKey || event.isComposing || event.keyCode === 229) return;
+      event.preventDefault();
+      this.submit();
+    },
+    submit() {
+      if (!this.text.trim() || this.sending || this.writing) return;
+      if (this.text.length > MAX_CHARACTERS) {
+        this.problem = "That is too long to send at once. Take the part that matters.";
+        return;
+      }
+      this.problem = "";
+      this.sending = true;
+      this.$emit("send", this.text);
+    },
+    fill(text) {
+      this.text = text;
+      this.$refs.box.focus();
+      this.$nextTick(() => this.typed());
+    },
+    accept() {
+      this.text = "";
+      this.sending = false;
+      this.$nextTick(() => this.grow());
+      sessionStorage.removeItem(this.key);
+    },
+    refuse(problem) {
+      this.sending = false;
+      this.problem = problem;
+    },
+  },
+};

@@ -1,0 +1,31 @@
+// A word of confirmation at the foot of the page, with Undo where it can be undone. One at a time.
+const SHOWN_MS = 6000;
+
+export default {
+  template: `
+    <div class="nk-toasts" role="status" aria-live="polite">
+      <div v-if="text" class="nk-toast">{{ text }}<button v-if="action" type="button" @click="act">{{ action }}</button></div>
+    </div>`,
+  emits: ["act"],
+  data() {
+    return { text: "", action: "" };
+  },
+  unmounted() {
+    clearTimeout(this.timer);
+  },
+  methods: {
+    show(text, action, subject) {
+      Object.assign(this, { text, action });
+      this.subject = subject;
+      clearTimeout(this.timer);
+      this.timer = setTimeout(() => this.hide(), SHOWN_MS);
+    },
+    hide() {
+      this.text = "";
+    },
+    act() {
+      this.$emit("act", this.subject);
+      this.hide();
+    },
+  },
+};

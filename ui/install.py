@@ -1,0 +1,123 @@
+"""Puts the pages on the FastAPI app. `app.main` calls `install`; the middleware asks `client_owner`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fastapi import FastAPI, Request
+from fastapi.responses import FileResponse, Response
+from nicegui import Client, ui
+from nicegui import app as nicegui_app
+from nicegui.translations import translations
+from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
+
+from app.services.container import Services
+from ui.gate import gate_routes, page, place_of
+from ui.pages.chat import chat_page
+from ui.pages.models import models_page
+from ui.pages.settings import settings_page
+from ui.sockets import hold_sockets_to_their_pages
+from ui.stream import stream_routes
+from ui.theme import ASSETS
+
+RECONNECT_TIMEOUT_S = 20.0      # how long a page that lost its line is kept: a short walk between two access points
+LANGUAGE: Final = "en-US"
+DAY_S = 24 * 3600
+
+
+def install(app: FastAPI, services: Services) -> None:
+    app.include_router(gate_routes(services))
+    app.include_router(stream_routes(services))
+    _serve_assets(app)
+    _forget_earlier_install()
+    _make_pages(services)
+    hold_sockets_to_their_pages()
+    translations[LANGUAGE] |= {
+        "connection_lost": "Connection lost.",
+        "trying_to_reconnect": "Trying again. Your answer goes on.",
+    }
+    ui.run_with(
+        app,
+        title="Inglenook",
+        viewport="width=device-width, initial-scale=1, viewport-fit=cover",
+        favicon=ASSETS / "brand" / "favicon.ico",
+        dark=None,
+        language=LANGUAGE,
+        binding_refresh_interval=None,      # no page binds anything: at rest there is nothing to do
+        reconnect_timeout=RECONNECT_TIMEOUT_S,
+        message_history_length=200,
+        gzip_middleware_factory=None,       # `app.main` has one around everything
+        tailwind=False,
+        prod_js=True,
+        show_welcome_message=False,
+    )
+
+
+def client_owner(client_id: str) -> str | None:
+    """Whose page this NiceGUI client is: only their session may open its websocket. None where there is none."""
+    client = Client.instances.get(client_id)
+    if client is None:
+        return None
+    user = client.request.state.user
+    return user.id if user is not None else None
+
+
+def _make_pages(services: Services) -> None:
+    @ui.page("/")
+    async def new_chat(request: Request) -> None:
+        await chat_page(services, request, None)
+
+    @ui.page("/c/{conversation_id}")
+    async def chat(request: Request, conversation_id: str) -> None:
+        await chat_page(services, request, conversation_id)
+
+    @ui.page("/models", title="Models · Inglenook")
+    async def models(request: Request) -> None:
+        await models_page(services, request)
+
+    @ui.page("/settings", title="Settings · Inglenook")
+    async def settings(request: Request) -> None:
+        await settings_page(services, request)
+
+    @nicegui_app.exception_handler(404)
+    async def not_found(request: Request, error: Exception) -> Response:
+        return _lost(services, 404, "Nothing here", "There is no page at this address.")
+
+    @nicegui_app.exception_handler(Exception)
+    async def broken(request: Request, error: Exception) -> Response:      # it is raised on, and logged, after this
+        return _lost(services, 500, "Something broke here", "It is written down in Inglenook’s log. Try it once more.")
+
+
+def _lost(services: Services, status_code: int, title: str, text: str) -> Response:
+    return page("lost.html", status_code, title=title, text=text, **place_of(services.settings))
+
+
+class Assets(StaticFiles):
+    """Files of a named version are never asked for again; others, fonts say, are asked for once a day."""
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        response = await super().get_response(path, scope)
+        lasts = "31536000, immutable" if b"v=" in scope["query_string"] else str(DAY_S)
+        response.headers["Cache-Control"] = f"public, max-age={lasts}"
+        return response
+
+
+def _serve_assets(app: FastAPI) -> None:
+    """/assets: the style sheets name fonts/ and brand/ beside themselves, so they are served at its root."""
+    for folder in ("brand", "fonts", "scripts"):
+        app.mount(f"/assets/{folder}", Assets(directory=ASSETS / folder))
+    app.mount("/assets", Assets(directory=ASSETS / "styles"))
+
+    @app.get("/favicon.ico", include_in_schema=False)
+    async def favicon() -> FileResponse:
+        return FileResponse(ASSETS / "brand" / "favicon.ico", headers={"Cache-Control": f"public, max-age={DAY_S}"})
+
+
+def _forget_earlier_install() -> None:
+    """NiceGUI has one app a process, tests make many of ours: the last one's pages must not answer for this one."""
+    for path in [*Client.page_routes.values()]:
+        nicegui_app.remove_route(path)
+    Client.page_routes.clear()
+    nicegui_app.user_middleware.clear()
+    nicegui_app.middleware_stack = None

@@ -1,0 +1,96 @@
+"""Numbers, times and names as people read them. Pure functions, used by pages and by the stream route."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from store.tables import Message, Model
+
+GIB = 2**30
+MIB = 2**20
+
+
+def greeting(name: str, at: datetime) -> str:
+    """`at` is local time."""
+    if 5 <= at.hour < 12:
+        part = "Good morning"
+    elif 12 <= at.hour < 18:
+        part = "Good afternoon"
+    elif 18 <= at.hour < 23:
+        part = "Good evening"
+    else:
+        part = "Hello"
+    return f"{part}, {first_name(name)}"
+
+
+def first_name(name: str) -> str:
+    return name.split()[0]
+
+
+def initials(name: str) -> str:
+    """At most two letters: of the first and the last word."""
+    parts = name.split()
+    letters = parts[0][0] + (parts[-1][0] if len(parts) > 1 else "")
+    return letters.upper()
+
+
+def day_group(at: datetime, now: datetime) -> str:
+    """Under which heading of the sidebar a chat stands. Both times are local."""
+    days = (now.date() - at.date()) / timedelta(days=1)
+    if days <= 0:
+        return "Today"
+    if days <= 1:
+        return "Yesterday"
+    return "Previous 7 days" if days <= 7 else "Earlier"
+
+
+def size(num_bytes: int) -> str:
+    """"4.9 GiB"; below a tenth of that, "98 MiB"."""
+    if num_bytes >= GIB / 10:
+        return f"{num_bytes / GIB:.1f} GiB"
+    return f"{num_bytes / MIB:.0f} MiB"
+
+
+def context(num_tokens: int) -> str:
+    """"32k", "2k", "500"."""
+    return f"{num_tokens // 1024}k" if num_tokens >= 1024 else str(num_tokens)
+
+
+def seconds(value: float) -> str:
+    if value < 60:
+        return f"{value:.1f} s"
+    minutes, rest = divmod(round(value), 60)
+    return f"{minutes} min {rest} s"
+
+
+def ordinal(number: int) -> str:
+    if number % 100 in (11, 12, 13):
+        return f"{number}th"
+    return f"{number}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th') }"
+
+
+def count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def model_label(model: Model) -> str:
+    return f"{model.name}, {model.quantisation}" if model.quantisation else model.name
+
+
+def answer_stats(message: Message, model: Model | None) -> list[str]:
+    """What stands at the right under an answer: model, speed, length, time. Only what is known."""
+    stats: list[str] = []
+    if model is not None:
+        stats.append(model_label(model))
+    elif message.model_id:
+        stats.append(message.model_id)
+    tokens, duration_s = message.completion_tokens, message.duration_s
+    writing_s = (duration_s or 0.0) - (message.time_to_first_token_s or 0.0)
+    if tokens and tokens > 1 and writing_s > 0:
+        speed = (tokens - 1) / writing_s      # the first token's time is the reading of the prompt
+        stats.append(f"{speed:.0f} tok/s" if speed >= 10 else f"{speed:.1f} tok/s")
+    if tokens:
+        stats.append(count(tokens, "token"))
+    if duration_s:
+        stats.append(seconds(duration_s))
+    return stats
