@@ -13,7 +13,7 @@ from engine.params import SamplingParams
 
 @dataclass(slots=True, kw_only=True)
 class SamplingInput:
-    """All that choosing the next token of a row needs. `token_ids` is the sequence's own list: read it, never keep it."""
+    """All that choosing a row's next token needs. `token_ids` is the sequence's own list: read it, never keep it."""
 
     params: SamplingParams
     seed: int
@@ -29,13 +29,13 @@ class BatchRow:
     token_ids: list[int]              # to be computed in this step, at least one
     position: int                     # of the first of them in the sequence
     block_table: list[int]            # block ids covering position + len(token_ids) tokens
-    num_restored_blocks: int = 0      # > 0 only on the first row after admission: leading blocks whose KV comes from the cache
+    num_restored_blocks: int = 0      # leading blocks whose KV comes from the cache; > 0 only on the first row of an admission
     sampling: SamplingInput | None = None   # None: a prompt not yet whole, no token wanted
 
 
 @dataclass(slots=True, kw_only=True)
 class Release:
-    """A sequence left its slot (finished, aborted or preempted). Its named blocks stay findable until they are evicted."""
+    """A sequence left its slot: finished, aborted or preempted. Its named blocks stay findable until evicted."""
 
     slot: int
     named_blocks: list[tuple[int, int]]     # (index in the sequence, block id) whose KV must outlive the slot
@@ -61,6 +61,6 @@ class SampledToken:
 
 @dataclass(frozen=True, slots=True)
 class StepOutput:
-    """`tokens[i]` belongs to `batch.rows[i]`: empty where no token was wanted, more than one where proposals were accepted."""
+    """`tokens[i]` is `batch.rows[i]`'s: empty where none was wanted, several where proposals were accepted."""
 
     tokens: list[tuple[SampledToken, ...]]

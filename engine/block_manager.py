@@ -61,8 +61,10 @@ class BlockManager:
         """
         prefix = list(prefix)
         num_new = -(-num_tokens // self.block_size) - len(sequence.block_table) - len(prefix)
+        if num_new <= 0 and not prefix:
+            return True
         num_idle_in_prefix = sum(self._num_holders[block] == 0 for block in prefix)
-        if num_new > 0 and num_new > len(self._free) - num_idle_in_prefix - spare:
+        if num_new > len(self._free) - num_idle_in_prefix - spare:
             return False
         for block in prefix:
             if self._num_holders[block] == 0:
@@ -74,9 +76,12 @@ class BlockManager:
 
     def publish(self, sequence: Sequence, start: int) -> None:
         """Name the blocks that filled up since `start` tokens were computed. A second equal one stays anonymous."""
-        first = start // self.block_size
-        names = self._names(sequence, sequence.num_computed_tokens // self.block_size)[first:]
-        for name, block in zip(names, sequence.block_table[first:], strict=False):
+        first, end = start // self.block_size, sequence.num_computed_tokens // self.block_size
+        if first == end or not self._prefix_cache:
+            return
+        names = self._names(sequence, end)
+        for index in range(first, end):
+            name, block = names[index], sequence.block_table[index]
             if name not in self._block_named:
                 self._block_named[name] = block
                 self._name_of[block] = name
@@ -111,11 +116,13 @@ class BlockManager:
     def check_integrity(self, holders: Iterable[Sequence] = ()) -> None:
         """Recount everything against the sequences that hold blocks; raise EngineFailed at the first difference."""
         held = Counter(block for sequence in holders for block in sequence.block_table)
-        if held != {block: count for block, count in enumerate(self._num_holders) if count}:
+        num_idle = self.num_blocks - len(held)
+        if self._num_holders.count(0) != num_idle or any(self._num_holders[b] != n for b, n in held.items()):
             raise EngineFailed("The KV cache lost count of who holds its blocks.")
-        if self._free.keys() != set(range(self.num_blocks)) - held.keys():
-            raise EngineFailed("The KV cache lost blocks: some are neither held nor free.")
-        if self._block_named != {name: block for block, name in enumerate(self._name_of) if name is not None}:
+        if len(self._free) != num_idle or any(block in self._free for block in held):
+            raise EngineFailed("The KV cache lost blocks: some are neither held nor free, or both.")
+        num_named = self.num_blocks - self._name_of.count(None)
+        if len(self._block_named) != num_named or any(self._name_of[b] != n for n, b in self._block_named.items()):
             raise EngineFailed("The KV cache's names and blocks disagree.")
 
     def _take_free(self) -> int:

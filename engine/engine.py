@@ -109,7 +109,7 @@ class Engine(Protocol):
     def chat(self, request: ChatRequest) -> AsyncGenerator[Delta, None]:
         """Stream an answer. Closing the iterator (`aclose`, or cancelling the task) aborts within one step.
 
-        Raises InvalidRequest, ContextLengthExceeded, TemplateError or QueueFull before the first delta; EngineFailed later.
+        Raises InvalidRequest and its kin or QueueFull before the first delta; EngineFailed later.
         """
 
     def complete(self, prompt: str | list[int], params: SamplingParams, *, user: str = "") -> AsyncGenerator[Delta, None]:

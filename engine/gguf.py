@@ -65,8 +65,8 @@ def read_header(path: Path) -> GgufHeader:
     """Raises ModelLoadError with a sentence that says what is wrong with the file, and what to do."""
     raw = read_raw_header(path)
     facts = _Facts(path.name, raw.metadata)
-    _check_is_model(facts)
     part_paths = _part_paths(path, facts)
+    _check_is_model(facts)
     parts = [raw, *(_read_part(part_path, number) for number, part_path in enumerate(part_paths[1:], 1))]
     tensors = tuple(tensor for part in parts for tensor in part.tensors)
     if not tensors:

@@ -219,7 +219,7 @@ class _Parser:
             end = offset + tensor.num_bytes
             expected = _aligned(end, alignment)
         whole = _aligned(self._window_start + self._at, alignment) + end
-        if whole > self._file_bytes:
+        if tensors and whole > self._file_bytes:
             self._refuse(f"is cut off: it should have at least {whole:,} bytes and has {self._file_bytes:,}")
         return tuple(tensors.values())
 

@@ -19,7 +19,7 @@ from engine.engine import ChatMessage, ChatRequest, Delta, EngineInfo, EngineMet
 from engine.errors import InvalidRequest
 from engine.output_processor import OutputProcessor
 from engine.params import MAX_SEED, SamplingParams
-from engine.request import Request
+from engine.request import FinishReason, Request
 from engine.scheduler import max_sequence_tokens
 
 
@@ -72,16 +72,16 @@ class LocalEngine:
         await self._core.close()
 
     async def _answer(self, request: Request) -> AsyncGenerator[Delta, None]:
-        def abort() -> None:
-            self._core.abort(request.request_id)
+        def end(reason: FinishReason) -> None:
+            self._core.abort(request.request_id, reason)
 
-        processor = OutputProcessor(request, self._tokenizer, abort)
+        processor = OutputProcessor(request, self._tokenizer, end)
         self._core.submit(request, processor.process)
         try:
             async for delta in processor.deltas():
                 yield delta
         finally:
-            abort()              # for a reader that left early; nothing happens to a request that has ended
+            end(FinishReason.ABORT)      # for a reader that left early; nothing happens to a request that has ended
 
     def _request(
         self, prompt_token_ids: list[int], params: SamplingParams, *, user: str, priority: int = 0, cache_key: str = ""

@@ -23,12 +23,12 @@ _REASONS_TO_SHOW = frozenset({FinishReason.STOP, FinishReason.LENGTH})
 
 
 class OutputProcessor:
-    """`abort` ends the request in the core: called once, when a stop string has ended the answer."""
+    """`end` ends the request in the core: called once, when a stop string has ended the answer."""
 
-    def __init__(self, request: Request, tokenizer: Tokenizer, abort: Callable[[], None]) -> None:
+    def __init__(self, request: Request, tokenizer: Tokenizer, end: Callable[[FinishReason], None]) -> None:
         self._num_prompt_tokens = len(request.prompt_token_ids)
         self._tokenizer = tokenizer
-        self._abort = abort
+        self._end = end
         self._detokenizer = Detokenizer(tokenizer)
         self._stops = StopChecker(request.params.stop)
         self._num_chars = 0                                              # of all text, held back or shown
@@ -57,7 +57,7 @@ class OutputProcessor:
             self._add(sampled)
             if self._stops.matched is not None:
                 self._finish(FinishReason.STOP)
-                self._abort()
+                self._end(FinishReason.STOP)
                 return
         if output.finish_reason in _REASONS_TO_SHOW:
             self._show(self._stops.flush())

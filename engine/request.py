@@ -26,12 +26,12 @@ class Request:
     request_id: str
     prompt_token_ids: tuple[int, ...]
     params: SamplingParams
-    seed: int                      # params.seed, or drawn at random: always set, so that a preempted sequence repeats itself
+    seed: int                      # params.seed, or drawn: always set, so that a preempted sequence repeats itself
     max_tokens: int                # params.max_tokens bounded by what the window leaves
     arrival_s: float               # time.monotonic()
     user: str = ""                 # whom it counts against; orders the queue
     priority: int = 0              # lower goes first
-    cache_key: str = ""            # mixed into the first block's hash, where users must not share a prefix (or its timing)
+    cache_key: str = ""            # mixed into the first block's hash, where users must not share a prefix or its timing
 
 
 @dataclass(slots=True, eq=False)
@@ -39,12 +39,12 @@ class Sequence:
     """Tokens of one request, and how many of them have KV. `num_computed_tokens` catches up with `len(token_ids)`."""
 
     request: Request
-    token_ids: list[int]                                    # prompt, then output
-    num_computed_tokens: int = 0                            # 0 again after a preemption
-    num_cached_tokens: int = 0                              # of the prompt, taken from the prefix cache at first admission
-    block_table: list[int] = field(default_factory=list)    # block ids, in order, covering num_computed_tokens and more
-    block_hashes: list[int] = field(default_factory=list)   # of its full blocks; grows with token_ids, kept when preempted
-    slot: int | None = None                                 # None: waiting
+    token_ids: list[int]                                   # prompt, then output
+    num_computed_tokens: int = 0                           # 0 again after a preemption
+    num_cached_tokens: int = 0                             # of the prompt, from the prefix cache at first admission
+    block_table: list[int] = field(default_factory=list)   # block ids in order, covering num_computed_tokens and more
+    block_hashes: list[int] = field(default_factory=list)  # of its full blocks; grow with token_ids, outlive preemption
+    slot: int | None = None                                # None: waiting
     num_preemptions: int = 0
 
     @classmethod

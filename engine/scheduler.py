@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import heapq
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -39,6 +40,7 @@ class Scheduler:
         self, info: BackendInfo, eog_token_ids: frozenset[int], *, clock_s: Callable[[], float] = time.monotonic
     ) -> None:
         self._info = info
+        self._window = max_sequence_tokens(info)
         self._eog_token_ids = eog_token_ids
         self.blocks = BlockManager(
             num_blocks=info.num_blocks, block_size=info.block_size, prefix_cache=info.prefix_cache
@@ -104,16 +106,19 @@ class Scheduler:
     def update(self, batch: Batch, output: StepOutput) -> list[Progress]:
         """Take in what the back end computed for `batch`, the last one scheduled."""
         progress: list[Progress] = []
+        num_consumed: Counter[str] = Counter()
         for row, sampled in zip(batch.rows, output.tokens, strict=True):
             sequence = self._running[row.slot]
             sequence.num_computed_tokens += len(row.token_ids)
             self.blocks.publish(sequence, row.position)
-            self._consumption.charge(sequence.request.user, len(row.token_ids))
+            num_consumed[sequence.request.user] += len(row.token_ids)
             tokens, finish_reason = self._accept(sequence, sampled)
             if finish_reason is not None:
                 self._end(sequence, finish_reason)
             if tokens or finish_reason is not None:
                 progress.append(Progress(sequence=sequence, tokens=tokens, finish_reason=finish_reason))
+        for user, num_tokens in num_consumed.items():
+            self._consumption.charge(user, num_tokens)
         return progress
 
     def check_integrity(self) -> None:
@@ -210,7 +215,7 @@ class Scheduler:
                 return sampled[:index], FinishReason.STOP
             sequence.token_ids.append(token.token_id)
             self.counters.output_tokens += 1
-            window_is_full = len(sequence.token_ids) >= max_sequence_tokens(self._info)
+            window_is_full = len(sequence.token_ids) >= self._window
             if window_is_full or sequence.num_output_tokens >= request.max_tokens:
                 return sampled[: index + 1], FinishReason.LENGTH
         return sampled, None

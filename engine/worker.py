@@ -147,6 +147,7 @@ class EngineWorker:
         started_s = time.perf_counter()
         batch = scheduler.schedule()
         moves = scheduler.moves()
+        self._count(scheduler)
         execute_s = time.perf_counter()
         output = backend.execute(batch)
         executed_s = time.perf_counter()
@@ -158,12 +159,14 @@ class EngineWorker:
         self._publish(scheduler, moves + progress)
 
     def _publish(self, scheduler: Scheduler, progress: list[Progress]) -> None:
-        """Metrics first: whoever hears of an end finds it counted."""
+        self._count(scheduler)                 # first: whoever hears of an end finds it counted
+        if progress:
+            self._post(self._listener.on_outputs, [_output_of(each) for each in progress])
+
+    def _count(self, scheduler: Scheduler) -> None:
         self.metrics = scheduler.counters.snapshot(
             num_running=scheduler.num_running, num_waiting=scheduler.num_waiting, blocks=scheduler.blocks
         )
-        if progress:
-            self._post(self._listener.on_outputs, [_output_of(each) for each in progress])
 
     def _post(self, callback: Callable[[Unpack[Arguments]], None], *args: *Arguments) -> None:
         try:

@@ -1,4 +1,4 @@
-"""The lower seam: a batch in, tokens out. Everything here is called on the engine's own thread, except the tokenizer."""
+"""The lower seam: a batch in, tokens out. Called on the engine's own thread, but for the tokenizer: that on any."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Tokenizer(Protocol):
     def chat_template(self) -> str | None: ...               # Jinja source, None for a base model
 
     def encode(self, text: str, *, add_special: bool, parse_special: bool) -> list[int]:
-        """`add_special` puts BOS where the model wants it; `parse_special` reads markers such as <|im_end|> as tokens."""
+        """`add_special` puts BOS where the model wants it; `parse_special` reads <|im_end|> and its kin as tokens."""
 
     def token_bytes(self, token_id: int) -> bytes:
         """The bytes that a token adds to the text: maybe part of a character, empty for control tokens."""

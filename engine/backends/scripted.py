@@ -58,10 +58,10 @@ class ScriptedBackend:
         self.tokenizer = tokenizer or ByteTokenizer()
         self.memory = {"paged": PagedMemory, "pooled": PooledMemory}[memory](num_blocks, block_size)
         self.steps: list[tuple[int, ...]] = []
+        self.gate = gate
         self.is_closed = False
         self._next_token = _next_token(script, self.tokenizer)
         self._logits = logits
-        self._gate = gate
         self._fail_at_step = fail_at_step
         self._info = BackendInfo(
             name="scripted",
@@ -93,8 +93,8 @@ class ScriptedBackend:
         self.is_closed = True
 
     def _begin_step(self, batch: Batch) -> None:
-        if self._gate is not None:
-            self._gate.pass_through()
+        if self.gate is not None:
+            self.gate.pass_through()
         self.steps.append(tuple(len(row.token_ids) for row in batch.rows))
         if len(self.steps) == self._fail_at_step:
             raise RuntimeError(f"The script fails at step {self._fail_at_step}.")

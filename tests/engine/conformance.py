@@ -1,4 +1,4 @@
-"""The back ends that `test_conformance.py` tries, each made in a given shape. A new back end gets a line in `BACKENDS`."""
+"""The back ends that `test_conformance.py` tries, each made in a given shape. A new one gets a line in `BACKENDS`."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def scripted_pooled(shape: Shape, folder: Path) -> Backend:
 
 
 def llama_cpp(shape: Shape, folder: Path) -> Backend:
-    """A tiny model with random weights, through the real library. Its KV is 512 bytes a token: 2 layers, K and V, 32 floats."""
+    """A tiny model with random weights in the real library. Its KV is 512 bytes a token: 2 layers, K and V of 32."""
     from engine.backends.llama_cpp.backend import LlamaCppBackend, LlamaCppConfig
 
     path = folder / "tiny.gguf"

@@ -47,7 +47,7 @@ class Driver:
         self.tokens: dict[str, list[SampledToken]] = {}
         self.ended: dict[str, FinishReason] = {}
         self.cached: dict[str, int] = {}
-        self.num_steps = 0                       # that computed something
+        self.steps: list[tuple[int, ...]] = []   # of each that computed something, how many tokens each row had
 
     def submit(self, *requests: Request) -> None:
         for each in requests:
@@ -62,7 +62,8 @@ class Driver:
     def step(self) -> Batch:
         batch = self.scheduler.schedule()
         progress = self.scheduler.update(batch, self.backend.execute(batch))
-        self.num_steps += bool(batch.rows)
+        if batch.rows:
+            self.steps.append(tuple(len(row.token_ids) for row in batch.rows))
         self._note(progress)
         return batch
 

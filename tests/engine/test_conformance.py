@@ -1,8 +1,6 @@
-"""What every back end owes the scheduler: whoever shares a step, whatever was cached or preempted, a text stays the same.
+"""What every back end owes the scheduler: whoever shares a step, whatever was cached or preempted, a text is the same.
 
-"The same" leaves room for rounding: kernels sum in another order when a step has another shape. So log probabilities are compared
-within `ROUNDING`, token by token, up to the first place where two tokens are so nearly equal that rounding may choose.
-A block of KV in the wrong place is off by whole units.
+"The same" is that of `sameness`: it leaves room for rounding. A block of KV in the wrong place is off by whole units.
 """
 
 from __future__ import annotations
@@ -14,16 +12,15 @@ from pathlib import Path
 import pytest
 
 from engine.backends.base import Backend
-from engine.batch import Batch, SampledToken
+from engine.batch import Batch
 from engine.params import SamplingParams
 from engine.request import FinishReason, Request
 from tests.engine.conformance import BACKENDS, Shape
 from tests.engine.driving import Driver, request
+from tests.engine.sameness import Said, assert_same
 
 Make = Callable[[Shape], Backend]
-Said = dict[str, list[SampledToken]]
 ENDLESS = SamplingParams(temperature=0.0, ignore_eos=True, logprobs=4)
-ROUNDING = 0.03
 STORY = "Once upon a time there was a fire that never went out, and people came to sit by it. "
 
 
@@ -57,21 +54,6 @@ def alone(make: Make, *requests: Request) -> Said:
     return said
 
 
-def assert_same(got: Said, expected: Said) -> None:
-    assert got.keys() == expected.keys()
-    for request_id, tokens in expected.items():
-        assert len(got[request_id]) == len(tokens)
-        for position, (here, there) in enumerate(zip(got[request_id], tokens, strict=True)):
-            where = f"token {position} of {request_id}"
-            here_top, there_top = dict(here.top_logprobs), dict(there.top_logprobs)
-            assert here.token_id in there_top, f"{where}: {here} instead of {there}"
-            for token_id in here_top.keys() & there_top.keys():
-                assert here_top[token_id] == pytest.approx(there_top[token_id], abs=ROUNDING), where
-            if here.token_id != there.token_id:
-                assert here_top[here.token_id] == pytest.approx(here_top[there.token_id], abs=ROUNDING), where
-                break                                    # from here on they are two texts
-
-
 def test_it_has_the_shape_that_was_asked_for(make: Make) -> None:
     shape = Shape(num_blocks=20, max_num_seqs=3, max_num_batched_tokens=48, max_model_len=128)
     backend = make(shape)
@@ -97,7 +79,7 @@ def test_eight_at_once_take_the_steps_of_one_and_say_what_each_says_alone(make: 
     asked = [ask(f"r{n}", f"{n} times the {'x' * n}") for n in range(8)]
     drive = Driver(make(Shape(max_num_batched_tokens=256)))
     assert_same(run(drive, *asked), alone(make, *asked))
-    assert drive.num_steps == 12
+    assert len(drive.steps) == 12
 
 
 def test_a_prompt_in_chunks_says_the_same_as_in_one(make: Make) -> None:
@@ -105,7 +87,7 @@ def test_a_prompt_in_chunks_says_the_same_as_in_one(make: Make) -> None:
     chunked = Driver(make(Shape(max_num_batched_tokens=24)))
     whole = Driver(make(Shape(max_num_batched_tokens=256)))
     assert_same(run(chunked, asked), run(whole, asked))
-    assert chunked.num_steps - whole.num_steps == 7      # 170 tokens, 24 a step
+    assert len(chunked.steps) - len(whole.steps) == 7      # 170 tokens, 24 a step
 
 
 def test_a_cached_prefix_says_the_same_as_a_computed_one(make: Make) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -53,10 +53,8 @@ class Inbox:
 
 
 @pytest.fixture
-def gate() -> Iterator[Gate]:
-    gate = Gate()
-    yield gate
-    gate.open()                          # whatever a failed test left before it
+def gate() -> Gate:
+    return Gate()
 
 
 @asynccontextmanager
@@ -65,6 +63,8 @@ async def started(backend: ScriptedBackend, *, max_queue: int = 100, **options: 
     try:
         yield Inbox(core)
     finally:
+        if backend.gate is not None:
+            backend.gate.open()          # a test that failed may have left a step before it
         await core.close()
 
 
@@ -256,7 +256,7 @@ class TestRefusal:
             for prompt in ([], [259], [-1]):
                 with pytest.raises(InvalidRequest):
                     inbox.submit(request("r", prompt))
-            with pytest.raises(InvalidRequest, match="259 tokens|0 to 258"):
+            with pytest.raises(InvalidRequest, match="0 to 258"):
                 inbox.submit(request("r", "hello", params=SamplingParams(logit_bias={259: 1.0})))
             assert inbox.outputs == {}
 

@@ -17,7 +17,7 @@ class Answer:
     """A processor with what the core would tell it, and what it told the core."""
 
     def __init__(self, *stop: str) -> None:
-        self.num_aborts = 0
+        self.ended_for: list[FinishReason] = []
         request = Request(
             request_id="r",
             prompt_token_ids=(1, 2, 3),
@@ -26,11 +26,8 @@ class Answer:
             max_tokens=100,
             arrival_s=0.0,
         )
-        self._processor = OutputProcessor(request, ByteTokenizer(), self._abort)
+        self._processor = OutputProcessor(request, ByteTokenizer(), self.ended_for.append)
         self.deltas: AsyncIterator[Delta] = self._processor.deltas()
-
-    def _abort(self) -> None:
-        self.num_aborts += 1
 
     def tell(
         self,
@@ -97,7 +94,7 @@ async def test_a_stop_string_ends_the_answer_and_aborts_once() -> None:
     assert text_of(deltas) == "The quick br"
     assert deltas[-1].finish_reason is FinishReason.STOP
     assert deltas[-1].usage == Usage(prompt_tokens=3, completion_tokens=19, cached_tokens=2)
-    assert answer.num_aborts == 1
+    assert answer.ended_for == [FinishReason.STOP]
 
 
 @pytest.mark.parametrize("reason", [FinishReason.STOP, FinishReason.LENGTH])
@@ -108,7 +105,7 @@ async def test_held_text_comes_with_the_end(reason: FinishReason) -> None:
     answer.tell(finish=reason)
     last = (await answer.all())[-1]
     assert (last.text, last.finish_reason) == ("TRE", reason)
-    assert answer.num_aborts == 0
+    assert answer.ended_for == []
 
 
 async def test_a_match_that_waited_for_a_longer_one_is_a_stop_and_not_a_lack_of_room() -> None:

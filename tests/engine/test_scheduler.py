@@ -1,4 +1,4 @@
-"""The rule that computed tokens catch up with tokens, and what follows from it: batching, chunks, prefixes, preemption, fairness."""
+"""Computed tokens catch up with tokens, and what follows: batching, chunks, prefixes, preemption, abort, fairness."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class TestOneSequence:
     def test_the_prompt_is_computed_in_one_step_and_each_further_token_in_one_more(self) -> None:
         drive = driver()
         assert drive.run(request("r", "hello", max_tokens=4)) == {"r": list(b"0123")}
-        assert drive.backend.steps == [(5,), (1,), (1,), (1,)]
+        assert drive.steps == [(5,), (1,), (1,), (1,)]
         assert drive.ended == {"r": FinishReason.LENGTH}
 
     def test_a_token_that_ends_a_generation_is_not_part_of_it(self) -> None:
@@ -35,7 +35,7 @@ class TestOneSequence:
 
     def test_unless_it_is_to_be_ignored(self) -> None:
         drive = driver("01")
-        end = drive.backend.tokenizer.end_of_turn_id
+        (end,) = drive.backend.tokenizer.encode("<|im_end|>", add_special=False, parse_special=True)
         params = SamplingParams(temperature=0.0, ignore_eos=True)
         assert drive.run(request("r", "hello", max_tokens=4, params=params)) == {"r": [*b"01", end, end]}
         assert drive.ended == {"r": FinishReason.LENGTH}
@@ -59,8 +59,8 @@ class TestManySequences:
         drive = driver(max_num_batched_tokens=64)
         texts = drive.run(*(request(f"r{n}", f"{n} prompt", max_tokens=12) for n in range(8)))
         assert set(map(bytes, texts.values())) == {b"0123456789ab"}
-        assert alone.num_steps == drive.num_steps == 12
-        assert drive.backend.steps[1:] == [(1,) * 8] * 11
+        assert len(alone.steps) == len(drive.steps) == 12
+        assert drive.steps[1:] == [(1,) * 8] * 11
 
     def test_the_lowest_free_slot_is_given_first(self) -> None:
         drive = driver()
@@ -77,20 +77,20 @@ class TestManySequences:
         drive = driver(max_num_seqs=2)
         texts = drive.run(*(request(f"r{n}", f"{n} prompt") for n in range(5)))
         assert set(map(bytes, texts.values())) == {b"0123"}
-        assert max(map(len, drive.backend.steps)) == 2
+        assert max(map(len, drive.steps)) == 2
 
     def test_a_step_stays_within_its_budget_even_if_more_run(self) -> None:
         drive = driver(max_num_batched_tokens=3)
         texts = drive.run(*(request(f"r{n}", f"{n}") for n in range(5)))
         assert set(map(bytes, texts.values())) == {b"0123"}
-        assert max(map(sum, drive.backend.steps)) == 3
+        assert max(map(sum, drive.steps)) == 3
 
 
 class TestChunkedPrefill:
     def test_a_prompt_longer_than_the_budget_takes_several_steps(self) -> None:
         drive = driver(max_num_batched_tokens=10)
         assert drive.run(request("r", "x" * 25, max_tokens=2)) == {"r": list(b"01")}
-        assert drive.backend.steps == [(10,), (10,), (5,), (1,)]
+        assert drive.steps == [(10,), (10,), (5,), (1,)]
 
     def test_only_the_last_chunk_wants_a_token(self) -> None:
         drive = driver(max_num_batched_tokens=10)
@@ -105,7 +105,7 @@ class TestChunkedPrefill:
         drive.submit(request("long", "x" * 60))
         for _ in range(4):
             drive.step()
-        assert drive.backend.steps[1:] == [(1, 1, 14)] * 4
+        assert drive.steps[1:] == [(1, 1, 14)] * 4
         assert drive.output_ids("a") == list(b"01234")
 
     def test_those_admitted_after_it_get_their_tokens_as_well(self) -> None:
@@ -116,7 +116,7 @@ class TestChunkedPrefill:
         for _ in range(3):
             drive.step()
         assert drive.ended == {"short": FinishReason.LENGTH}
-        assert drive.backend.steps == [(16,), (14, 2), (1, 15), (1, 15)]
+        assert drive.steps == [(16,), (14, 2), (1, 15), (1, 15)]
 
     def test_a_long_prompt_leaves_a_quarter_to_those_behind_it_if_there_are_any(self) -> None:
         drive = driver(max_num_batched_tokens=32)
@@ -124,7 +124,7 @@ class TestChunkedPrefill:
         drive.step()
         drive.submit(request("other", "y" * 60))
         drive.step()
-        assert drive.backend.steps == [(32,), (24, 8)]
+        assert drive.steps == [(32,), (24, 8)]
 
 
 class TestPrefixCache:
@@ -133,8 +133,8 @@ class TestPrefixCache:
         drive.run(request("first", "system prompt, hello"))
         drive.run(request("second", "system prompt, other"))
         assert drive.cached == {"first": 0, "second": 12}
-        assert drive.backend.steps[0] == (20,)
-        assert drive.backend.steps[4] == (8,)
+        assert drive.steps[0] == (20,)
+        assert drive.steps[4] == (8,)
 
     def test_the_first_row_says_how_many_blocks_are_restored(self) -> None:
         drive = driver()
@@ -170,7 +170,7 @@ class TestPrefixCache:
         assert running_ids(drive) == ["first", "other"]       # and others may pass
         drive.run()
         assert drive.cached == {"first": 0, "second": 60, "other": 0}
-        assert sum(map(sum, drive.backend.steps)) == 61 + 1 + 2 + 3 * 3
+        assert sum(map(sum, drive.steps)) == 61 + 1 + 2 + 3 * 3
 
     def test_but_not_for_one_that_was_aborted_meanwhile(self) -> None:
         drive = driver(max_num_batched_tokens=8)
@@ -187,7 +187,7 @@ class TestPrefixCache:
         prompt = "p" * 12
         drive.submit(request("ann", prompt, cache_key="ann"), request("ben", prompt, cache_key="ben"))
         drive.step()
-        assert drive.backend.steps == [(12, 12)]
+        assert drive.steps == [(12, 12)]
         drive.run(request("ann again", prompt, cache_key="ann"))
         assert drive.cached["ann again"] == 8
 
@@ -196,7 +196,7 @@ class TestPrefixCache:
         for request_id in ("first", "second"):
             drive.run(request(request_id, "aaaabbbbcccc"))
         assert drive.cached == {"first": 0, "second": 0}
-        assert drive.backend.steps[4] == (12,)
+        assert drive.steps[4] == (12,)
 
 
 class TestPreemption:
@@ -211,10 +211,10 @@ class TestPreemption:
         drive.submit(*(request(name, name * 8, max_tokens=12) for name in "ab"))
         while not drive.scheduler.counters.preemptions:
             drive.step()
-        computed = sum(map(sum, drive.backend.steps))
+        computed = sum(map(sum, drive.steps))
         drive.run()
         assert drive.scheduler.counters.preemptions == 1
-        lost = sum(map(sum, drive.backend.steps)) - computed
+        lost = sum(map(sum, drive.steps)) - computed
         assert lost < 8 + 12                                  # not its whole text
         assert drive.cached == {"a": 0, "b": 0}               # of the prompt, at first admission
 
@@ -262,7 +262,7 @@ class TestAbort:
         drive.abort("b")
         drive.run()
         assert drive.output_ids("b") == []
-        assert sum(map(sum, drive.backend.steps)) == 2 * 4
+        assert sum(map(sum, drive.steps)) == 2 * 4
 
     def test_an_unknown_one_is_no_matter(self) -> None:
         drive = driver()

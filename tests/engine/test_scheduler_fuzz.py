@@ -1,7 +1,7 @@
-"""Hundreds of random runs over both kinds of memory: every request that ends has said exactly what it would have said alone.
+"""Hundreds of random runs over both kinds of memory: every request that ends has said what it would have said alone.
 
-The next token depends on all tokens before it, read back from memory; so one wrong block, anywhere, changes a text. After every
-step everything is recounted. `FUZZ_SEED=17` runs one seed again, `FUZZ_RUNS=5000` many.
+The next token depends on all tokens before it, read back from memory: one wrong block, anywhere, changes a text. After
+every step everything is recounted. `FUZZ_SEED=17` runs one seed again, `FUZZ_RUNS=5000` many.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from engine.request import FinishReason, Request
 from engine.scheduler import max_sequence_tokens
 from tests.engine.driving import Driver, request
 
-RUNS = int(os.environ.get("FUZZ_RUNS", "300"))
+RUNS = int(os.environ.get("FUZZ_RUNS", "200"))
 STEPS_A_RUN = 60
 LETTERS = b"abcdefg"
 
@@ -63,7 +63,7 @@ class Run:
         self.drive = Driver(self.backend, clock_s=lambda: self.now_s)
         self.window = max_sequence_tokens(self.backend.info)
         self.asked: dict[str, Request] = {}
-        self.texts = [bytes(rng.choices(LETTERS, k=rng.randint(1, self.window // 2)))]     # later prompts begin like these
+        self.texts = [bytes(rng.choices(LETTERS, k=rng.randint(1, self.window // 2)))]   # prompts begin like these
         self.coverage: Counter[str] = Counter()
 
     def __call__(self) -> Counter[str]:

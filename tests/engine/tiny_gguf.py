@@ -1,4 +1,4 @@
-"""Writes a llama model of two layers and random weights, 0.4 MB: real files for tests of everything that reads or runs one.
+"""Writes a llama model of two layers and random weights, 0.4 MB: a real file, for tests of what reads or runs one.
 
 Its vocabulary is byte-level BPE: the 256 bytes, a few merges, and the markers of ChatML.
 """

@@ -30,9 +30,12 @@ def add_one(session: Session) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has other permissions")
-def test_only_the_owner_can_read_the_file(database: Database) -> None:
-    assert stat.S_IMODE(database.path.stat().st_mode) == 0o600
+def test_only_the_owner_can_read_a_new_file(tmp_path: Path) -> None:
+    database = Database.open(tmp_path / "data" / "inglenook.sqlite3")
+    database.run_sync(add_one)
     assert stat.S_IMODE(database.path.parent.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(file.stat().st_mode) for file in database.path.parent.iterdir()} == {0o600}
+    database.close()
 
 
 def test_the_file_is_in_wal_mode_with_foreign_keys(database: Database) -> None:

@@ -64,7 +64,8 @@ class LlamaCppBackend:
         self._config = config
         self._limit = ContextShape(config.max_num_seqs, whole_cells(config.max_model_len))
         start = START_SHAPE.grown_to(1, 1, self._limit)
-        self._num_batch_tokens = min(config.max_num_batched_tokens, start.num_cells)
+        # A batch that holds fewer tokens than there are sequences ends the process inside llama.cpp.
+        self._num_batch_tokens = max(min(config.max_num_batched_tokens, start.num_cells), config.max_num_seqs)
         self._occupants: dict[int, _Occupant] = {}          # by slot
         self._pool = KvPool()
         with ExitStack() as undo:
@@ -206,6 +207,8 @@ class LlamaCppBackend:
         blob = self._context.scratch(layout.blob_bytes(num_tokens, num_streams))
         fill(layout.build(blob, num_tokens=num_tokens, num_streams=num_streams), pieces)
         self._context.write_stream(stream, blob)
+        if self._context.num_tokens(stream) != num_tokens:
+            raise EngineFailed("llama.cpp took the state of a sequence back in part. Load the model again.")
 
     def _reshape(self, shape: ContextShape) -> None:
         """A new context with everybody's KV. The old one goes first: there is memory planned for one."""

@@ -21,10 +21,6 @@ class KvPool:
     def __len__(self) -> int:
         return len(self._blocks)
 
-    @property
-    def num_bytes(self) -> int:
-        return sum(array.nbytes for piece in self._blocks.values() for array in piece)
-
     def put(self, block_id: int, piece: Piece) -> None:
         self._blocks[block_id] = piece
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 from collections import deque
 from importlib import import_module
 from importlib.metadata import version
@@ -22,6 +23,8 @@ LIBRARY_VERSION = version("llama-cpp-python")
 # How long a thread that waits for the others spins before it sleeps. By default so long that one busy process beside
 # us makes a step 30 times slower. A short spin costs nothing on a quiet machine; none at all doubles a step.
 OPENMP_SPIN_COUNT = "1000"
+
+_WHO_SPEAKS = re.compile(r"^\w+: (error loading model: )?")
 
 # ggml's log levels.
 _ERROR = 4
@@ -46,7 +49,7 @@ class _LogTail:
 
     def cause(self) -> str:
         """The first error line since `clear`: later ones only say that the layers above failed too."""
-        return self._lines[0] if self._lines else "llama.cpp gave no reason"
+        return _WHO_SPEAKS.sub("", self._lines[0]) if self._lines else "it gave no reason"
 
 
 log_tail = _LogTail()

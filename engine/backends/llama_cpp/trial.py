@@ -49,7 +49,7 @@ class TrialResult:
 
 
 class _AttemptFailed(Exception):
-    """`str` is the cause, as the child or the system told it."""
+    """`str` is a sentence for a person."""
 
 
 async def try_model(
@@ -66,7 +66,7 @@ async def try_model(
 
 
 async def _first_that_runs(paths: Sequence[Path], num_threads: int) -> TrialResult:
-    causes: list[str] = []
+    failures: list[_AttemptFailed] = []
     tried: set[RunOptions] = set()
     for options in _ATTEMPTS:
         if options in tried:
@@ -75,17 +75,16 @@ async def _first_that_runs(paths: Sequence[Path], num_threads: int) -> TrialResu
         try:
             return await child.run()
         except _AttemptFailed as failure:
-            causes.append(str(failure))
+            failures.append(failure)
         tried |= {options, child.options_used}
-    raise ModelLoadError(
-        f"{paths[0].name} does not run on this machine: {causes[0]}. Get the file again, or take another model."
-    )
+    raise ModelLoadError(str(failures[0]))
 
 
 class _Child:
     """One attempt. The child prints lines of JSON: which options it really uses, then how it went."""
 
     def __init__(self, paths: Sequence[Path], options: RunOptions, num_threads: int) -> None:
+        self._name = paths[0].name
         self._task = json.dumps({"path": str(paths[0]), "options": asdict(options), "num_threads": num_threads})
         num_bytes = sum(path.stat().st_size for path in paths)
         self._timeout_s = min(_BASE_TIMEOUT_S + num_bytes / _SLOWEST_DISK_BYTES_PER_S, _MAX_TIMEOUT_S)
@@ -100,7 +99,9 @@ class _Child:
         try:
             out, err = await asyncio.wait_for(process.communicate(self._task.encode()), self._timeout_s)
         except TimeoutError as error:
-            raise _AttemptFailed(f"it gave no answer in {self._timeout_s:.0f} s") from error
+            raise _AttemptFailed(
+                f"{self._name} gave no token in {self._timeout_s:.0f} s, so it was given up. Take a smaller model."
+            ) from error
         finally:
             if process.returncode is None:
                 process.kill()
@@ -116,10 +117,13 @@ class _Child:
         if code == 0 and "prefill_tokens_per_s" in last:
             return TrialResult(options=self.options_used, prefill_tokens_per_s=last["prefill_tokens_per_s"])
         if "error" in last:
-            raise _AttemptFailed(last["error"].rstrip("."))
+            raise _AttemptFailed(last["error"])
         words = err.decode("utf-8", "replace").strip().splitlines()
-        quoted = f' with the words "{words[-1][:_MAX_QUOTED_CHARS]}"' if words else ""
-        raise _AttemptFailed(f"llama.cpp ended the process that tried it ({_ending(code)}){quoted}")
+        quoted = f', saying "{words[-1][:_MAX_QUOTED_CHARS]}"' if words else ""
+        raise _AttemptFailed(
+            f"llama.cpp crashed when it tried {self._name} ({_ending(code)}{quoted}). "
+            "Get the file again, or take another quantisation or model."
+        )
 
 
 def _ending(code: int) -> str:

@@ -1,0 +1,173 @@
+"""A real server with the starter model, and a real Chromium: one server a session, an account of its own a test."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import queue
+import re
+import secrets
+import shutil
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, BrowserContext, Page, async_playwright, expect
+
+PATIENCE_S = 60
+PASSWORD = "correct horse battery"
+CHROMIUM_FLAGS = [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+]
+
+
+expect.set_options(timeout=PATIENCE_S * 1000)
+
+
+@dataclass
+class Server:
+    """`inglenook serve` in a process of its own, on a data folder that outlives it."""
+
+    data_dir: Path
+    port: int
+    process: subprocess.Popen[str] | None = None
+    output: list[str] = field(default_factory=list)
+    _lines: queue.Queue[str | None] = field(default_factory=queue.Queue)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {**os.environ, "INGLENOOK_DATA_DIR": str(self.data_dir), "NO_COLOR": "1"}
+
+    def start(self) -> Server:
+        self.output.clear()
+        command = [sys.executable, "-u", "-m", "inglenook", "serve", "--port", str(self.port), "--no-browser"]
+        self.process = subprocess.Popen(
+            command, env=self.environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
+        self._lines = queue.Queue()
+        threading.Thread(target=self._read, args=(self.process, self._lines), daemon=True).start()
+        self._printed(r"http://127\.0\.0\.1:\d+")
+        assert self.answers()
+        return self
+
+    def setup_link(self) -> str:
+        """The one-time link, which the first start prints after the address."""
+        return self._printed(r"http://\S+/setup\?token=\S+")
+
+    def _printed(self, pattern: str) -> str:
+        while (line := self._lines.get(timeout=PATIENCE_S)) is not None:
+            if found := re.search(pattern, line):
+                return found.group()
+        raise AssertionError("the server ended while starting:\n" + "".join(self.output))
+
+    def _read(self, process: subprocess.Popen[str], lines: queue.Queue[str | None]) -> None:
+        assert process.stdout is not None
+        for line in process.stdout:
+            self.output.append(line)
+            lines.put(line)
+        lines.put(None)
+
+    def answers(self) -> bool:
+        return httpx.get(f"{self.url}/healthz", timeout=PATIENCE_S).status_code == 200
+
+    def stop(self, how: signal.Signals = signal.SIGTERM) -> int:
+        assert self.process is not None
+        self.process.send_signal(how)
+        return self.process.wait(timeout=PATIENCE_S)
+
+    def command(self, *arguments: str, stdin: str = "", exit_code: int = 0) -> str:
+        done = subprocess.run(
+            [sys.executable, "-m", "inglenook", *arguments],
+            input=stdin, text=True, env=self.environment, capture_output=True, timeout=PATIENCE_S, check=False,
+        )
+        assert done.returncode == exit_code, done.stderr + done.stdout
+        return done.stdout + done.stderr
+
+    def add_user(self, *, admin: bool = False) -> str:
+        name = "reader-" + secrets.token_hex(4)
+        self.command("users", "add", name, *(["--admin"] if admin else []), "--password-stdin", stdin=PASSWORD)
+        return name
+
+    def query(self, sql: str, *parameters: object) -> list[tuple[object, ...]]:
+        with closing(sqlite3.connect(f"file:{self.data_dir}/inglenook.sqlite3?mode=ro", uri=True)) as connection:
+            return connection.execute(sql, parameters).fetchall()
+
+
+def free_port() -> int:
+    with closing(socket.create_server(("127.0.0.1", 0))) as probe:
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """Shared by all tests that do not stop it; it has an admin, so it is past set-up."""
+    shared = Server(tmp_path_factory.mktemp("shared"), free_port())
+    shared.add_user(admin=True)
+    shared.start()
+    yield shared
+    shared.stop()
+
+
+@pytest.fixture
+def fresh_server(tmp_path: Path) -> Iterator[Server]:
+    """Nobody has set it up yet; the test may stop, kill and start it."""
+    own = Server(tmp_path / "data", free_port())
+    yield own
+    if own.process is not None and own.process.poll() is None:
+        own.stop()
+
+
+@pytest_asyncio.fixture
+async def browser() -> AsyncIterator[Browser]:
+    executable = shutil.which("chromium") or shutil.which("google-chrome")
+    assert executable, "these tests need Chromium: apt-get install chromium"
+    async with async_playwright() as playwright:
+        started = await playwright.chromium.launch(executable_path=executable, args=CHROMIUM_FLAGS)
+        yield started
+        await started.close()
+
+
+async def sign_in(browser: Browser, server: Server, name: str) -> Page:
+    """A new browser context (its own cookies: a second device) with `name` on the chat page."""
+    page = await (await new_context(browser)).new_page()
+    await page.goto(f"{server.url}/login")
+    await page.get_by_label("Name").fill(name)
+    await page.locator("input[type=password]").fill(PASSWORD)
+    await page.keyboard.press("Enter")
+    await page.get_by_label("Message", exact=True).wait_for()
+    return page
+
+
+async def new_context(browser: Browser) -> BrowserContext:
+    context = await browser.new_context(viewport={"width": 1440, "height": 900})
+    context.set_default_timeout(PATIENCE_S * 1000)
+    return context
+
+
+async def until(condition: object, what: str) -> None:
+    """Poll a callable or coroutine function until it is true; fail with `what` after the bound."""
+    assert callable(condition)
+    deadline = asyncio.get_running_loop().time() + PATIENCE_S
+    while asyncio.get_running_loop().time() < deadline:
+        outcome = condition()
+        if asyncio.iscoroutine(outcome):
+            outcome = await outcome
+        if outcome:
+            return
+        await asyncio.sleep(0.05)
+    raise AssertionError(f"waited {PATIENCE_S} s in vain: {what}")

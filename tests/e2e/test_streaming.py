@@ -1,0 +1,148 @@
+"""One answer, many watchers: whatever a browser does, the answer goes on, complete, and equal to the store."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import httpx
+import pytest
+from playwright.async_api import Browser, Page, expect
+
+from tests.e2e.conftest import PASSWORD, Server, new_context, sign_in, until
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+
+LONG = "Tell me about the history of Rome."     # the starter model answers in some 300 tokens
+
+
+async def test_reload_other_chat_and_second_device_in_mid_answer_see_one_whole_answer(
+    server: Server, browser: Browser
+) -> None:
+    name = server.add_user()
+    page = await sign_in(browser, server, name)
+    answer_id = await _ask(page, server, name, LONG)
+    await until(lambda: _text_length(page), "the first words")
+
+    second = await sign_in(browser, server, name)
+    await second.goto(page.url)
+    await page.reload()
+    await until(lambda: _text_length(page), "the text again after a reload")
+    await page.get_by_role("link", name="New chat").first.click()
+    await page.wait_for_url(f"{server.url}/")
+    await page.go_back()
+    await until(lambda: _text_length(page), "the text again after another chat")
+
+    await _is_over(server, answer_id)
+    for watcher in (page, second):
+        await expect(watcher.get_by_label("Stop", exact=True)).to_have_count(0)
+    assert server.query("select count(*) from message m join conversation c on c.id = m.conversation_id "
+                        "join user u on u.id = c.user_id where u.name = ? and m.role = 'assistant'", name) == [(1,)]
+    [(content,)] = server.query("select content from message where id = ?", answer_id)
+    assert await _copied_text(page) == await _copied_text(second) == content
+
+
+async def test_a_lost_network_comes_back_to_the_same_answer(server: Server, browser: Browser) -> None:
+    name = server.add_user()
+    page = await sign_in(browser, server, name)
+    answer_id = await _ask(page, server, name, LONG)
+    await until(lambda: _text_length(page), "the first words")
+    await page.context.set_offline(True)
+    await _is_over(server, answer_id)
+    await page.context.set_offline(False)
+    [(content,)] = server.query("select content from message where id = ?", answer_id)
+    await expect(page.get_by_label("Stop", exact=True)).to_have_count(0)
+    assert await _copied_text(page) == content
+
+
+async def test_stop_works_from_another_tab_and_keeps_what_was_written(server: Server, browser: Browser) -> None:
+    name = server.add_user()
+    page = await sign_in(browser, server, name)
+    answer_id = await _ask(page, server, name, LONG)
+    await until(lambda: _text_length(page), "the first words")
+    other = await page.context.new_page()
+    await other.goto(page.url)
+    await other.get_by_label("Stop", exact=True).click()
+    await expect(page.get_by_label("Send", exact=True)).to_be_visible()
+    [(status, content)] = server.query("select status, content from message where id = ?", answer_id)
+    assert status == "stopped"
+    assert content
+    assert await _copied_text(page) == content
+
+
+async def test_a_chat_started_in_one_browser_stands_in_the_sidebar_of_another(
+    server: Server, browser: Browser
+) -> None:
+    name = server.add_user()
+    first = await sign_in(browser, server, name)
+    second = await sign_in(browser, server, name)
+    await first.get_by_label("Message", exact=True).fill("Name three kinds of apples.")
+    await first.keyboard.press("Enter")
+    await expect(second.get_by_role("link", name=re.compile("three kinds of apples"))).to_be_visible()
+
+
+async def test_bytes_grow_with_the_text_and_not_with_its_square(server: Server) -> None:
+    """CASE 10: what a browser receives for an answer four times as long is about four times as much."""
+    name = server.add_user()
+    sizes = []
+    async with httpx.AsyncClient(base_url=server.url, timeout=60) as client:
+        signed_in = await client.post("/login", data={"name": name, "password": PASSWORD})
+        assert signed_in.status_code == 303
+        key = server.command("keys", "create", "--user", name)
+        found = re.search(r"sk-\S+", key)
+        assert found
+    headers = {"Authorization": f"Bearer {found.group()}"}
+    async with httpx.AsyncClient(base_url=server.url, timeout=60, headers=headers) as client:
+        model = (await client.get("/v1/models")).json()["data"][0]["id"]
+        for num_tokens in (50, 200):
+            body = {"model": model, "stream": True, "max_tokens": num_tokens, "temperature": 0,
+                    "messages": [{"role": "user", "content": LONG}]}
+            response = await client.post("/v1/chat/completions", json=body)
+            last = [line for line in response.text.splitlines() if line.startswith("data: {")][-1]
+            assert json.loads(last.removeprefix("data: "))["choices"][0]["finish_reason"] == "length"
+            sizes.append(len(response.content))
+    assert sizes[1] / sizes[0] < 5
+
+
+async def test_sign_out_ends_the_open_page_of_that_browser(server: Server, browser: Browser) -> None:
+    name = server.add_user()
+    page = await sign_in(browser, server, name)
+    other = await page.context.new_page()
+    await other.goto(server.url)
+    await page.context.request.post(f"{server.url}/logout", headers={"Origin": server.url})
+    response = await page.context.request.get(f"{server.url}/", headers={"Accept": "text/html"}, max_redirects=0)
+    assert response.status == 303
+    again = await (await new_context(browser)).new_page()
+    await again.goto(page.url)
+    await expect(again).to_have_url(re.compile("/login"))
+
+
+async def _ask(page: Page, server: Server, name: str, text: str) -> str:
+    """Send `text` as a new chat; the id of the answer that is being written."""
+    await page.get_by_label("Message", exact=True).fill(text)
+    await page.keyboard.press("Enter")
+    await page.wait_for_url("**/c/*")
+    conversation_id = page.url.rpartition("/")[2]
+    find = "select id from message where conversation_id = ? and role = 'assistant'"
+    await until(lambda: server.query(find, conversation_id), f"the answer to {name}")
+    [(answer_id,)] = server.query(find, conversation_id)
+    return str(answer_id)
+
+
+async def _is_over(server: Server, answer_id: str) -> None:
+    ended = "select 1 from message where id = ? and status <> 'streaming'"
+    await until(lambda: server.query(ended, answer_id), "the end")
+
+
+async def _text_length(page: Page) -> int:
+    prose = page.locator(".nk-answer .prose")
+    return len(await prose.inner_text()) if await prose.count() else 0
+
+
+async def _copied_text(page: Page) -> str:
+    """What the Copy button under the last answer gives: the text itself, not its rendering."""
+    await page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    await page.bring_to_front()
+    await page.locator(".nk-answer").last.get_by_label("Copy", exact=True).click()
+    await page.locator(".nk-answer").last.get_by_label("Copied", exact=True).wait_for()
+    return str(await page.evaluate("navigator.clipboard.readText()"))

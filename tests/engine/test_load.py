@@ -1,0 +1,162 @@
+"""From a file to an engine: what is refused before anything native runs, what a trial finds, and what it remembers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import gguf
+import pytest
+
+from engine.engine import ChatMessage, ChatRequest
+from engine.errors import ModelLoadError, OutOfMemory
+from engine.load import LoadLimits, ModelSpec, load_engine, num_batched_tokens
+from engine.params import SamplingParams
+from tests.engine.tiny_gguf import write_tiny_gguf
+
+ROOT = Path(__file__).parents[2]
+
+
+def spec_of(path: Path) -> ModelSpec:
+    return ModelSpec("tiny", "Tiny", path, "1")
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> Path:
+    return write_tiny_gguf(tmp_path / "tiny.gguf")
+
+
+def test_importing_the_loader_imports_no_native_library() -> None:
+    script = (
+        "import sys, engine, engine.load\n"
+        "loaded = [name for name in sys.modules if name.split('.')[0] in ('llama_cpp', 'torch', 'transformers')"
+        " or name.startswith('engine.backends.llama_cpp')]\n"
+        "sys.exit(str(loaded) if loaded else 0)"
+    )
+    result = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("speed, max_num_seqs, expected", [
+    (350, 8, 48),        # of 0.15 s
+    (5, 8, 16),          # a slow machine still reads its weights for more than a few tokens
+    (1e6, 8, 512),
+    (5, 32, 64),         # a token for everybody, and more
+])
+def test_a_step_takes_about_150_ms(speed: float, max_num_seqs: int, expected: int) -> None:
+    assert num_batched_tokens(speed, max_num_seqs) == expected
+
+
+class TestRefusedBeforeAnythingNative:
+    async def test_a_file_that_is_no_model(self, tmp_path: Path) -> None:
+        path = tmp_path / "model.safetensors"
+        path.touch()
+        with pytest.raises(ModelLoadError, match="Take the GGUF file of the same model"):
+            await load_engine(spec_of(path), LoadLimits())
+
+    async def test_a_file_that_is_cut_off(self, tiny: Path) -> None:
+        os.truncate(tiny, 100_000)
+        with pytest.raises(ModelLoadError, match="is cut off"):
+            await load_engine(spec_of(tiny), LoadLimits())
+
+    async def test_a_model_without_a_tokenizer(self, tmp_path: Path) -> None:
+        path = write_tiny_gguf(tmp_path / "mute.gguf", vocabulary=False, chat_template=None)
+        with pytest.raises(ModelLoadError, match="holds no tokenizer"):
+            await load_engine(spec_of(path), LoadLimits())
+
+    async def test_more_than_the_memory(self, tiny: Path) -> None:
+        with pytest.raises(OutOfMemory, match=r"It fits with 8 x 4096 tokens: lower your limits\."):
+            await load_engine(spec_of(tiny), LoadLimits(cache_bytes=1 << 50))
+
+
+@pytest.mark.slow
+class TestTheTrial:
+    async def test_leads_to_an_engine_that_answers(self, tiny: Path) -> None:
+        engine = await load_engine(spec_of(tiny), LoadLimits(context_tokens=512, max_num_seqs=2, cache_bytes=1 << 20))
+        info = engine.info
+        assert (info.model_id, info.version, info.device, info.quantisation) == ("tiny", "1", "cpu", "F32")
+        assert (info.max_model_len, info.max_num_seqs, info.has_chat_template) == (512, 2, True)
+        assert info.kv_bytes == 2 * 512 * 256
+        asked = ChatRequest(
+            messages=(ChatMessage(role="user", content="Hello"),),
+            params=SamplingParams(temperature=0.0, max_tokens=5, ignore_eos=True),
+        )
+        deltas = [delta async for delta in engine.chat(asked)]
+        assert deltas[-1].usage is not None
+        assert deltas[-1].usage.completion_tokens == 5
+        await engine.close()
+
+    async def test_is_not_repeated_while_nothing_changed(
+        self, tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        limits = LoadLimits(state_dir=tmp_path / "state")
+        await (await load_engine(spec_of(tiny), limits)).close()
+        start, children = asyncio.create_subprocess_exec, []
+
+        async def count(*arguments: str, **options: object) -> asyncio.subprocess.Process:
+            children.append(arguments)
+            return await start(*arguments, **options)
+
+        monkeypatch.setattr(asyncio, "create_subprocess_exec", count)
+        await (await load_engine(spec_of(tiny), limits)).close()
+        assert len(children) == 0
+        os.utime(tiny)
+        await (await load_engine(spec_of(tiny), limits)).close()
+        assert len(children) == 1
+
+    async def test_is_repeated_where_what_was_remembered_is_damaged(self, tiny: Path, tmp_path: Path) -> None:
+        memory = tmp_path / "state" / "trials.json"
+        limits = LoadLimits(state_dir=memory.parent)
+        await (await load_engine(spec_of(tiny), limits)).close()
+        whole = json.loads(memory.read_text())
+        (key,) = whole
+        for damaged in ("", "[1]", "{\"" + key + "\": {\"options\": {\"sorcery\": 1}}}", "{\"" + key + "\": 7}"):
+            memory.write_text(damaged)
+            await (await load_engine(spec_of(tiny), limits)).close()
+            assert json.loads(memory.read_text())[key]["options"] == whole[key]["options"]
+
+    async def test_quotes_the_library_where_it_refuses(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("tests.engine.tiny_gguf.LAYERS", 3)
+        path = write_tiny_gguf(tmp_path / "m.gguf")
+        monkeypatch.undo()
+        content = path.read_bytes()
+        path.write_bytes(content.replace(b"blk.2.attn_norm.weight", b"blk.7.attn_norm.weight"))
+        with pytest.raises(ModelLoadError) as refused:
+            await load_engine(spec_of(path), LoadLimits())
+        assert str(refused.value) == (
+            "llama.cpp refuses m.gguf: check_tensor_dims: tensor 'blk.2.attn_norm.weight' not found. "
+            "Get the file again, or take another model."
+        )
+
+    async def test_survives_a_model_that_ends_its_process(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A vocabulary without the bytes that its tokenizer falls back to: the library aborts when it meets one."""
+        monkeypatch.setattr(gguf.GGUFWriter, "add_tokenizer_model", lambda self, _: self.add_string(
+            gguf.Keys.Tokenizer.MODEL, "llama"
+        ))
+        path = write_tiny_gguf(tmp_path / "trap.gguf")
+        with pytest.raises(ModelLoadError, match=r"llama\.cpp crashed when it tried trap\.gguf \(SIGABRT, saying"):
+            await load_engine(spec_of(path), LoadLimits(state_dir=tmp_path / "state"))
+        assert not (tmp_path / "state" / "trials.json").exists()
+
+    async def test_ends_its_child_when_it_is_cancelled(self, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        started: asyncio.Future[asyncio.subprocess.Process] = asyncio.get_running_loop().create_future()
+        start = asyncio.create_subprocess_exec
+
+        async def tell(*arguments: str, **options: object) -> asyncio.subprocess.Process:
+            process = await start(*arguments, **options)
+            started.set_result(process)
+            return process
+
+        monkeypatch.setattr(asyncio, "create_subprocess_exec", tell)
+        loading = asyncio.create_task(load_engine(spec_of(tiny), LoadLimits()))
+        process = await started
+        loading.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await loading
+        assert process.returncode is not None
