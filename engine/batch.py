@@ -29,7 +29,7 @@ class BatchRow:
     token_ids: list[int]              # to be computed in this step, at least one
     position: int                     # of the first of them in the sequence
     block_table: list[int]            # block ids covering position + len(token_ids) tokens
-    num_restored_blocks: int = 0      # leading blocks whose KV comes from the cache; > 0 only on the first row of an admission
+    num_restored_blocks: int = 0      # leading blocks to take from the cache; > 0 only on an admission's first row
     sampling: SamplingInput | None = None   # None: a prompt not yet whole, no token wanted
 
 

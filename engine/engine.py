@@ -112,7 +112,9 @@ class Engine(Protocol):
         Raises InvalidRequest and its kin or QueueFull before the first delta; EngineFailed later.
         """
 
-    def complete(self, prompt: str | list[int], params: SamplingParams, *, user: str = "") -> AsyncGenerator[Delta, None]:
+    def complete(
+        self, prompt: str | list[int], params: SamplingParams, *, user: str = ""
+    ) -> AsyncGenerator[Delta, None]:
         """Continue raw text (or token ids), without a template. Raises as `chat`."""
 
     async def count_tokens(self, request: ChatRequest) -> int:

@@ -31,7 +31,7 @@ class Request:
     arrival_s: float               # time.monotonic()
     user: str = ""                 # whom it counts against; orders the queue
     priority: int = 0              # lower goes first
-    cache_key: str = ""            # mixed into the first block's hash, where users must not share a prefix or its timing
+    cache_key: str = ""            # mixed into the first hash, where users must not share a prefix or its timing
 
 
 @dataclass(slots=True, eq=False)
