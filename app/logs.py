@@ -4,8 +4,20 @@ from __future__ import annotations
 
 import logging
 import sys
+from contextlib import suppress
 
 import structlog
+
+
+class _Lines:
+    """Writes to stderr. A full disk or a closed terminal loses lines; whoever had something to log goes on."""
+
+    def msg(self, line: str) -> None:
+        if sys.stderr is not None:
+            with suppress(OSError, ValueError):
+                print(line, file=sys.stderr, flush=True)
+
+    debug = info = warning = error = critical = msg
 
 
 def set_up_logs(level: int = logging.INFO) -> None:
@@ -16,11 +28,11 @@ def set_up_logs(level: int = logging.INFO) -> None:
             structlog.processors.TimeStamper(fmt="iso", utc=False),
             structlog.processors.StackInfoRenderer(),
             structlog.dev.ConsoleRenderer(      # plain: the prettier ones print local variables, and with them messages
-                colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback
+                colors=sys.stderr is not None and sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback
             ),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),
+        logger_factory=lambda *_: _Lines(),
         cache_logger_on_first_use=False,
     )
     line = "%(asctime)s %(levelname)-8s %(name)s: %(message)s"

@@ -23,7 +23,7 @@ from starlette.middleware.gzip import GZipMiddleware
 from app.api import health, metrics
 from app.api.errors import install_error_handlers
 from app.api.openai import openai_app, without_prefix
-from app.errors import AppError
+from app.errors import ModelNotFound, ModelUnavailable
 from app.hosts import HostPolicy
 from app.listening import listen, url_of
 from app.logs import set_up_logs
@@ -85,8 +85,10 @@ async def _load_first_model(services: Services) -> None:
         return
     try:
         await services.engines.load(model_id)
-    except AppError as error:
+    except ModelNotFound as error:
         log.warning("the first model could not be loaded", model=model_id, reason=str(error))
+    except ModelUnavailable:
+        pass        # it failed, which the registry has logged, or somebody stopped its loading
 
 
 class Server:

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import parse_qs, quote, urlsplit
+from urllib.parse import parse_qs, quote
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
@@ -26,7 +26,7 @@ from app.services.accounts import AccountService
 from store.tables import User
 
 MAX_BODY_BYTES = 16 * 2**20
-CHECK_INTERVAL_S = 5.0          # with the next message after so long, an open websocket's session is looked up again
+CHECK_INTERVAL_S = 5.0          # after so long whose connection it is is looked up again: another process may end that
 POLICY_VIOLATION = 1008         # websocket close code
 
 WEBSOCKET_FOLDER = "/_nicegui_ws/"
@@ -55,8 +55,12 @@ ClientOwner = Callable[[str], str | None]       # id of a NiceGUI client -> id o
 @dataclass(frozen=True, slots=True)
 class Identity:
     user: User
-    token_hash: str
-    session_token: str | None = None            # None where it came by an API key
+    token: str                                  # of a session, or an API key
+    is_key: bool
+
+    @property
+    def session_token(self) -> str | None:
+        return None if self.is_key else self.token
 
 
 class Gate:
@@ -103,6 +107,7 @@ class Gate:
             connections.discard(connection)
             if not connections:
                 self._open.pop(identity.user.id, None)
+        await connection.finish()
 
     def _access_ended(self, user_id: str, ended_hash: str | None) -> None:
         for connection in self._open.get(user_id, ()):
@@ -128,18 +133,16 @@ class Gate:
         if path == "/healthz" or path.startswith(ASSETS_FOLDER):
             return None                         # no reason to ask the database
         if _takes_keys(path) and (key := _key_of(connection.headers)) is not None:
-            user = await self._accounts.user_of_key(key)
-            return Identity(user, token_hash(key)) if user else None
+            return await self._look_up(key, is_key=True)
         token = connection.cookies.get(SESSION_COOKIE)
-        if not token:
-            return None
-        user = await self._accounts.user_of_session(token)
-        return Identity(user, token_hash(token), token) if user else None
+        return await self._look_up(token, is_key=False) if token else None
+
+    async def _look_up(self, token: str, *, is_key: bool) -> Identity | None:
+        user = await (self._accounts.user_of_key(token) if is_key else self._accounts.user_of_session(token))
+        return Identity(user, token, is_key) if user else None
 
     async def _look_up_again(self, identity: Identity) -> bool:
-        if identity.session_token is None:
-            return True
-        return await self._accounts.user_of_session(identity.session_token) is not None
+        return await self._look_up(identity.token, is_key=identity.is_key) is not None
 
     def _owns_client(self, connection: HTTPConnection, user: User) -> bool:
         """NiceGUI's handshake asks for a client id only. An unknown one passes: NiceGUI then reloads the page."""
@@ -174,8 +177,9 @@ class _Connection:
         identity: Identity | None,
         look_up_again: Callable[[Identity], Awaitable[bool]],
     ) -> None:
-        self.token_hash = identity.token_hash if identity else None
-        self._kind: str = scope["type"]
+        self.token_hash = token_hash(identity.token) if identity else None
+        self._is_http = scope["type"] == "http"
+        self._is_api = _takes_keys(scope["path"])
         self._receive = receive
         self._send = send
         self._identity = identity
@@ -184,6 +188,7 @@ class _Connection:
         self._ended: asyncio.Future[None] = self._loop.create_future()
         self._checked_at_s = self._loop.time()
         self._num_body_bytes = 0
+        self._is_answering = False              # a response has begun, and not ended
 
     def end(self) -> None:
         if not self._ended.done():
@@ -191,9 +196,8 @@ class _Connection:
 
     async def receive(self) -> Message:
         incoming = asyncio.ensure_future(self._receive())
-        either: set[asyncio.Future[Any]] = {incoming, self._ended}
         try:
-            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+            await self._message_or_end(incoming)
             if self._ended.done():
                 return await self._hang_up()
             message = incoming.result()
@@ -201,18 +205,33 @@ class _Connection:
             incoming.cancel()
         if message["type"] == "http.request":
             self._count(message)
-        elif message["type"] == "websocket.receive" and not await self._is_still_good():
-            self.end()
-            return await self._hang_up()
+        elif message["type"] == "websocket.receive":
+            await self._check()
+            if self._ended.done():
+                return await self._hang_up()
         return message
 
     async def send(self, message: Message) -> None:
         """A request is answered to its end, which is near; over a websocket nothing more is said."""
-        if self._kind == "http" or not self._ended.done():
+        if self._is_http:
+            self._is_answering = message["type"] == "http.response.start" or message.get("more_body", False)
+        if self._is_http or not self._ended.done():
             await self._send(message)
 
+    async def finish(self) -> None:
+        """A stream that `end` has cut: a program is told why, and the server gets the end that it insists on."""
+        if self._is_answering and self._ended.done():
+            await self._send({"type": "http.response.body", "body": _CUT_EVENT if self._is_api else b""})
+
+    async def _message_or_end(self, incoming: asyncio.Future[Message]) -> None:
+        """A long request waits here for its client's going away, a page's socket for what its reader does."""
+        either: set[asyncio.Future[Any]] = {incoming, self._ended}
+        timeout_s = CHECK_INTERVAL_S if self._identity else None
+        while not (await asyncio.wait(either, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED))[0]:
+            await self._check()
+
     async def _hang_up(self) -> Message:
-        if self._kind == "http":
+        if self._is_http:
             return {"type": "http.disconnect"}
         await self._send({"type": "websocket.close", "code": POLICY_VIOLATION, "reason": "Signed out."})
         return {"type": "websocket.disconnect", "code": POLICY_VIOLATION}
@@ -222,12 +241,13 @@ class _Connection:
         if self._num_body_bytes > MAX_BODY_BYTES:
             raise HTTPException(413, f"The body is larger than {MAX_BODY_BYTES} bytes.")
 
-    async def _is_still_good(self) -> bool:
-        """Another process, the command line say, may have ended the session."""
+    async def _check(self) -> None:
+        """Another process, the command line say, may have ended the session or revoked the key."""
         if self._identity is None or self._loop.time() - self._checked_at_s < CHECK_INTERVAL_S:
-            return True
+            return
         self._checked_at_s = self._loop.time()
-        return await self._look_up_again(self._identity)
+        if not await self._look_up_again(self._identity):
+            self.end()
 
 
 def _is_open(path: str) -> bool:
@@ -256,9 +276,9 @@ def _content_length(headers: Headers) -> int:
 def _is_from_elsewhere(connection: HTTPConnection) -> bool:
     """Whether a browser says that another site's page made this request. A link to here is harmless, a form is not."""
     headers = connection.headers
-    origin = headers.get("origin")
+    origin, host = headers.get("origin"), headers["host"].lower()
     if origin is not None:
-        return urlsplit(origin).netloc.lower() != headers["host"].lower()
+        return origin.lower() not in (f"http://{host}", f"https://{host}")
     if headers.get("sec-fetch-site", "none") in ("none", "same-origin"):
         return False
     is_link = connection.scope.get("method") in ("GET", "HEAD") and headers.get("sec-fetch-mode") == "navigate"
@@ -274,6 +294,9 @@ def _next_query(connection: HTTPConnection) -> str:
 def _error(status: int, message: str, headers: dict[str, str] | None = None) -> Response:
     kind = {401: "authentication_error", 403: "permission_error"}.get(status, "invalid_request_error")
     return JSONResponse(error_body(message, kind, "invalid_api_key" if status == 401 else None), status, headers)
+
+
+_CUT_EVENT = b"data: " + bytes(_error(401, "This API key or session has ended.").body) + b"\n\n"
 
 
 async def _refuse(response: Response, scope: Scope, receive: Receive, send: Send) -> None:

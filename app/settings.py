@@ -6,10 +6,11 @@ Read once at start by `app.main` and `app.cli`, and passed down; nothing else re
 from __future__ import annotations
 
 from pathlib import Path
+from tomllib import TOMLDecodeError
 from typing import Any
 
 from platformdirs import user_data_path
-from pydantic import Field
+from pydantic import Field, field_validator
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -22,7 +23,7 @@ CONFIG_FILE_NAME = "inglenook.toml"
 
 
 class Settings(BaseSettings):
-    model_config = SettingsConfigDict(env_prefix="INGLENOOK_", extra="forbid", frozen=True)
+    model_config = SettingsConfigDict(env_prefix="INGLENOOK_", env_ignore_empty=True, extra="forbid", frozen=True)
 
     data_dir: Path = Field(default_factory=lambda: user_data_path("inglenook", appauthor=False))
     host: str = "127.0.0.1"
@@ -36,6 +37,11 @@ class Settings(BaseSettings):
     cache_bytes: int | None = Field(default=None, ge=0)       # host memory for idle prefixes; None: from the plan
     max_queue: int = Field(default=256, ge=1)                 # waiting requests before 429
 
+    @field_validator("data_dir")
+    @classmethod
+    def _absolute(cls, path: Path) -> Path:
+        return absolute(path)
+
     @property
     def database_path(self) -> Path:
         return self.data_dir / "inglenook.sqlite3"
@@ -46,9 +52,15 @@ class Settings(BaseSettings):
 
     @classmethod
     def load(cls, **flags: Any) -> Settings:
-        """`flags` whose value is None are as if not given. Raises pydantic.ValidationError with the field's name."""
+        """`flags` whose value is None are as if not given.
+
+        Raises pydantic's ValidationError with the field's name, SettingsError or TOMLDecodeError.
+        """
         given = {name: value for name, value in flags.items() if value is not None}
-        return cls(**given)
+        try:
+            return cls(**given)
+        except UnicodeDecodeError as error:
+            raise TOMLDecodeError("it is not UTF-8 text") from error
 
     @classmethod
     def settings_customise_sources(
@@ -60,6 +72,14 @@ class Settings(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         data_dir = init_settings().get("data_dir") or env_settings().get("data_dir")
-        folder = Path(data_dir) if data_dir else user_data_path("inglenook", appauthor=False)
+        folder = absolute(Path(data_dir)) if data_dir else user_data_path("inglenook", appauthor=False)
         file = TomlConfigSettingsSource(settings_cls, toml_file=folder / CONFIG_FILE_NAME)
         return init_settings, env_settings, file
+
+
+def absolute(path: Path) -> Path:
+    """`~` is the home folder, where there is one."""
+    try:
+        return path.expanduser().absolute()
+    except RuntimeError:
+        return path.absolute()

@@ -12,7 +12,7 @@ import structlog
 
 from engine.backends.base import Backend, BackendInfo, Tokenizer
 from engine.engine import EngineMetrics
-from engine.errors import ContextLengthExceeded, EngineFailed, InvalidRequest, QueueFull
+from engine.errors import ContextLengthExceeded, EngineError, EngineFailed, InvalidRequest, QueueFull
 from engine.request import FinishReason, Request
 from engine.scheduler import max_sequence_tokens
 from engine.worker import Abort, Close, CoreOutput, EngineWorker, Submit
@@ -140,8 +140,7 @@ class EngineCore:
         self._refusal = self._refusal or reason
         listeners, self._listeners = self._listeners, {}
         for request_id, listener in listeners.items():
-            error = EngineFailed(reason)           # one each: several tasks will raise them
-            self._tell(listener, CoreOutput(request_id=request_id, finish_reason=FinishReason.ERROR, error=error))
+            self._tell(listener, _ended_by(EngineFailed(reason), request_id))      # one each: several tasks raise them
         if failed:
             self._failure = EngineFailed(reason)
             if self._on_failed is not None:
@@ -149,13 +148,24 @@ class EngineCore:
         self._ended.set()
 
     def _tell(self, listener: OnOutput, output: CoreOutput) -> None:
-        """A listener that raises loses its request, not the others theirs."""
+        """A listener that raises loses its request, not the others theirs. It hears so: its reader waits for an end.
+
+        The vocabulary may be gone before the last tokens are read: that is no fault of the listener's.
+        """
         try:
             listener(output)
-        except Exception:
-            logger.exception("engine_listener_failed", engine=self._name, request_id=output.request_id)
+        except Exception as error:
+            if not isinstance(error, EngineFailed):
+                logger.exception("engine_listener_failed", engine=self._name, request_id=output.request_id)
+                error = EngineFailed(f"{self._name} could not read what the model said. Ask again.")
             self.abort(output.request_id)
             self._listeners.pop(output.request_id, None)
+            if output.error is None:
+                self._tell(listener, _ended_by(error, output.request_id))
+
+
+def _ended_by(error: EngineError, request_id: str) -> CoreOutput:
+    return CoreOutput(request_id=request_id, finish_reason=FinishReason.ERROR, error=error)
 
 
 def check_request(request: Request, info: BackendInfo) -> None:

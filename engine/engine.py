@@ -92,6 +92,7 @@ class EngineMetrics:
     num_blocks: int = 0
     num_free_blocks: int = 0                              # cached ones included: they can be had
     num_cached_blocks: int = 0
+    held_bytes: int = 0                                   # by now, of what the info's kv_bytes and cache_bytes allow
     prompt_tokens_total: int = 0
     cached_prompt_tokens_total: int = 0
     output_tokens_total: int = 0

@@ -51,7 +51,6 @@ class GgufHeader:
     kv_values_per_token: int               # numbers kept for a token, K and V of all layers; 0 for recurrent models
     weight_bytes: int
     file_bytes: int
-    chat_template: str | None
     has_tokenizer: bool
     part_paths: tuple[Path, ...]
     metadata: Mapping[str, MetadataValue]
@@ -84,7 +83,6 @@ def read_header(path: Path) -> GgufHeader:
         kv_values_per_token=_kv_values_per_token(facts, architecture, block_count),
         weight_bytes=sum(tensor.num_bytes for tensor in tensors),
         file_bytes=sum(part.file_bytes for part in parts),
-        chat_template=facts.text("tokenizer.chat_template") or None,
         has_tokenizer=facts.text("tokenizer.ggml.model") not in ("", "no_vocab", "none"),
         part_paths=part_paths,
         metadata=raw.metadata,

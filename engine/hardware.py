@@ -50,8 +50,10 @@ def inspect_machine() -> Machine:
     )
 
 
-def cpu_device(machine: Machine) -> DeviceFacts:
-    return DeviceFacts(name="cpu", total_bytes=machine.total_bytes, available_bytes=machine.available_bytes)
+def cpu_device(machine: Machine, promised_bytes: int = 0) -> DeviceFacts:
+    """Memory that was promised is not available, though nobody has taken it yet."""
+    available_bytes = max(0, machine.available_bytes - promised_bytes)
+    return DeviceFacts(name="cpu", total_bytes=machine.total_bytes, available_bytes=available_bytes)
 
 
 def native_devices() -> tuple[NativeDevice, ...]:

@@ -36,12 +36,19 @@ class ModelSpec:
 
 async def load_engine(spec: ModelSpec, limits: LoadLimits) -> LocalEngine:
     """Raises ModelLoadError, OutOfMemory among them, that says what to do. May be cancelled."""
+    try:
+        return await _load(spec, limits)
+    except OSError as error:            # a file that went away meanwhile, or no process to be had for the trial
+        raise ModelLoadError(f"{spec.name} could not be loaded: {error}. Try again.") from error
+
+
+async def _load(spec: ModelSpec, limits: LoadLimits) -> LocalEngine:
     backend_name = await asyncio.to_thread(select_backend, spec.path)
     header = await asyncio.to_thread(read_header, spec.path)
     if not header.has_tokenizer:
         raise ModelLoadError(f"{spec.path.name} holds no tokenizer, so text cannot be fed to it. Take another file.")
     machine = await asyncio.to_thread(inspect_machine)
-    memory_plan = plan(_facts(spec, header), cpu_device(machine), limits)
+    memory_plan = plan(_facts(spec, header), cpu_device(machine, limits.promised_bytes), limits)
     core = await _start_core(backend_name, spec, header, machine, memory_plan, limits)
     try:
         return LocalEngine(core, _info(spec, header, memory_plan, core), default_system_prompt=DEFAULT_SYSTEM_PROMPT)

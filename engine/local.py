@@ -17,6 +17,7 @@ from engine.chat_template import ChatTemplate
 from engine.core import EngineCore
 from engine.engine import ChatMessage, ChatRequest, Delta, EngineInfo, EngineMetrics
 from engine.errors import InvalidRequest
+from engine.markers import MarkerSeal
 from engine.output_processor import OutputProcessor
 from engine.params import MAX_SEED, SamplingParams
 from engine.request import FinishReason, Request
@@ -35,6 +36,7 @@ class LocalEngine:
         self._template = None if source is None else ChatTemplate(
             source, bos_token=self._tokenizer.bos_token, eos_token=self._tokenizer.eos_token
         )
+        self._seal = MarkerSeal(self._tokenizer.control_markers)
 
     @property
     def info(self) -> EngineInfo:
@@ -116,11 +118,14 @@ class LocalEngine:
         if not request.messages:
             raise InvalidRequest("There are no messages. Send at least one.", param="messages")
         text = self._template.render(
-            self._with_system_prompt(request.messages),
+            map(self._seal.sealed, self._with_system_prompt(request.messages)),
             add_generation_prompt=request.add_generation_prompt,
             continue_final_message=request.continue_final_message,
         )
-        return self._encode(text, add_special=False, param="messages")      # templates write BOS themselves
+        token_ids: list[int] = []
+        for piece in self._seal.pieces(text):
+            token_ids += self._encode(piece, add_special=False, param="messages")      # templates write BOS themselves
+        return token_ids
 
     def _with_system_prompt(self, messages: tuple[ChatMessage, ...]) -> tuple[ChatMessage, ...]:
         if self._default_system_prompt is None or any(message.role == "system" for message in messages):

@@ -21,7 +21,7 @@ _RESERVE_BOUNDS = (256 << 20, 4 << 30)   # within these
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadLimits:
-    """What the user fixed; None leaves it to the plan."""
+    """What the user fixed, where None leaves it to the plan, and what other models were promised."""
 
     context_tokens: int | None = None
     max_num_seqs: int | None = None
@@ -29,6 +29,7 @@ class LoadLimits:
     threads: int | None = None
     max_queue: int = 256
     state_dir: Path | None = None    # where outcomes of trials are remembered; None: nowhere
+    promised_bytes: int = 0          # that models in memory may still take, as their chats grow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,13 +23,14 @@ class EngineCounters:
     step_seconds: float = 0.0
     backend_seconds: float = 0.0
 
-    def snapshot(self, *, num_running: int, num_waiting: int, blocks: BlockManager) -> EngineMetrics:
+    def snapshot(self, *, num_running: int, num_waiting: int, blocks: BlockManager, held_bytes: int) -> EngineMetrics:
         return EngineMetrics(
             num_running=num_running,
             num_waiting=num_waiting,
             num_blocks=blocks.num_blocks,
             num_free_blocks=blocks.num_free_blocks,
             num_cached_blocks=blocks.num_cached_blocks,
+            held_bytes=held_bytes,
             prompt_tokens_total=self.prompt_tokens,
             cached_prompt_tokens_total=self.cached_prompt_tokens,
             output_tokens_total=self.output_tokens,

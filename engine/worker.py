@@ -109,7 +109,7 @@ class EngineWorker:
     def _serve(self, backend: Backend) -> None:
         scheduler = Scheduler(backend.info, backend.tokenizer.eog_token_ids)
         try:
-            while self._take_commands(scheduler):
+            while self._take_commands(scheduler, backend):
                 if scheduler.has_work:
                     self._step(scheduler, backend)
                 if not scheduler.has_work:
@@ -117,9 +117,11 @@ class EngineWorker:
                     backend.check_integrity()
         finally:
             scheduler.counters.requests[FinishReason.ERROR] += scheduler.num_running + scheduler.num_waiting
-            self.metrics = scheduler.counters.snapshot(num_running=0, num_waiting=0, blocks=scheduler.blocks)
+            self.metrics = scheduler.counters.snapshot(
+                num_running=0, num_waiting=0, blocks=scheduler.blocks, held_bytes=0
+            )
 
-    def _take_commands(self, scheduler: Scheduler) -> bool:
+    def _take_commands(self, scheduler: Scheduler, backend: Backend) -> bool:
         """Do what was asked since the last step; sleep if there is nothing else to do. False: it is time to end."""
         aborted: list[Progress] = []
         may_sleep = not scheduler.has_work
@@ -134,7 +136,7 @@ class EngineWorker:
                         aborted.append(progress)
                 case Close():
                     return False
-        self._publish(scheduler, aborted)
+        self._publish(scheduler, backend, aborted)
         return True
 
     def _next_command(self, *, may_sleep: bool) -> Command | None:
@@ -147,7 +149,7 @@ class EngineWorker:
         started_s = time.perf_counter()
         batch = scheduler.schedule()
         moves = scheduler.moves()
-        self._count(scheduler)
+        self._count(scheduler, backend)
         execute_s = time.perf_counter()
         output = backend.execute(batch)
         executed_s = time.perf_counter()
@@ -156,16 +158,19 @@ class EngineWorker:
         counters.steps += bool(batch.rows)
         counters.backend_seconds += executed_s - execute_s
         counters.step_seconds += time.perf_counter() - started_s
-        self._publish(scheduler, moves + progress)
+        self._publish(scheduler, backend, moves + progress)
 
-    def _publish(self, scheduler: Scheduler, progress: list[Progress]) -> None:
-        self._count(scheduler)                 # first: whoever hears of an end finds it counted
+    def _publish(self, scheduler: Scheduler, backend: Backend, progress: list[Progress]) -> None:
+        self._count(scheduler, backend)        # first: whoever hears of an end finds it counted
         if progress:
             self._post(self._listener.on_outputs, [_output_of(each) for each in progress])
 
-    def _count(self, scheduler: Scheduler) -> None:
+    def _count(self, scheduler: Scheduler, backend: Backend) -> None:
         self.metrics = scheduler.counters.snapshot(
-            num_running=scheduler.num_running, num_waiting=scheduler.num_waiting, blocks=scheduler.blocks
+            num_running=scheduler.num_running,
+            num_waiting=scheduler.num_waiting,
+            blocks=scheduler.blocks,
+            held_bytes=backend.held_bytes,
         )
 
     def _post(self, callback: Callable[[Unpack[Arguments]], None], *args: *Arguments) -> None:

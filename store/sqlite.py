@@ -23,7 +23,7 @@ _ADVICE = {                                # SQLite's primary result code: what 
     "SQLITE_READONLY": "The database file or its folder is read-only for this user. Correct owner or permissions.",
     "SQLITE_CANTOPEN": "The database file cannot be opened. Check that its folder exists and belongs to this user.",
     "SQLITE_PERM": "The database file cannot be opened. Check that its folder exists and belongs to this user.",
-    "SQLITE_IOERR": "Reading or writing the database file failed. Check the disk; copies are in the folder `backups`.",
+    "SQLITE_IOERR": "Reading or writing the database file failed. Is the disk full or broken? Copies are in `backups`.",
     "SQLITE_CORRUPT": "The database file is damaged. Stop Inglenook and put a copy from `backups` in its place.",
     "SQLITE_NOTADB": "This file is not a database of Inglenook's. Move it away, or choose another data folder.",
 }

@@ -12,6 +12,8 @@ from app.services.container import Services
 from engine.errors import InvalidRequest
 from store.tables import User
 
+MAX_COMMAS = 250_000        # millions of tiny values would keep the event loop for seconds, and take gigabytes
+
 
 def _services(request: Request) -> Services:
     services: Services = request.app.state.services
@@ -28,8 +30,11 @@ def _user(request: Request) -> User:
 
 async def _json_object(request: Request) -> dict[str, Any]:
     """Strict JSON: no NaN, no lone surrogates, no bottomless nesting; else InvalidRequest. Its size is bounded."""
+    text = await request.body()
+    if text.count(b",") > MAX_COMMAS:
+        raise InvalidRequest(f"The body holds more than {MAX_COMMAS:,} values. Send less at once.")
     try:
-        body = from_json(await request.body(), allow_inf_nan=False)
+        body = from_json(text, allow_inf_nan=False)
     except ValueError as error:
         raise InvalidRequest(f"The body is not valid JSON in UTF-8: {error}.") from error
     if not isinstance(body, dict):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
@@ -24,6 +25,7 @@ def install_error_handlers(app: FastAPI) -> None:
     app.add_exception_handler(AppError, _answer_known)
     app.add_exception_handler(EngineError, _answer_known)
     app.add_exception_handler(HTTPException, _answer_http)
+    app.add_exception_handler(RequestValidationError, _answer_invalid)
     app.add_exception_handler(ClientDisconnected, _answer_nobody)      # while waiting for the answer
     app.add_exception_handler(ClientDisconnect, _answer_nobody)        # while sending the body
     app.add_exception_handler(Exception, _answer_unknown)       # starlette logs the traceback
@@ -59,6 +61,14 @@ def _answer_http(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
     body = error_body(str(error.detail), _HTTP_ERROR_TYPES.get(error.status_code, "invalid_request_error"))
     return JSONResponse(body, error.status_code, error.headers)
+
+
+def _answer_invalid(request: Request, error: Exception) -> JSONResponse:
+    """A field of a form or a query that is not of its type."""
+    assert isinstance(error, RequestValidationError)
+    fault = error.errors()[0]
+    param = str(fault["loc"][-1])
+    return JSONResponse(error_body(f"{param}: {fault['msg']}.", "invalid_request_error", param=param), 400)
 
 
 def _answer_nobody(request: Request, error: Exception) -> Response:

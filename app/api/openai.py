@@ -11,6 +11,7 @@ from app.api.errors import install_error_handlers
 from app.services.container import Services
 
 _ROUTES = "/v1/chat/completions, /v1/completions, /v1/models and /v1/models/{id}"
+_METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 
 without_prefix = APIRouter()        # stands at the root, for base URLs that lack the /v1, or a path after it
 
@@ -33,13 +34,13 @@ def _nothing_at(path: str) -> HTTPException:
     return HTTPException(404, f"There is no {path} here. This server has {_ROUTES}.")
 
 
-@without_prefix.get("/v1")
+@without_prefix.api_route("/v1", methods=_METHODS)
 def _lacks_route() -> None:
     raise _nothing_at("/v1")
 
 
-@without_prefix.api_route("/chat/completions", methods=["GET", "POST"])
-@without_prefix.api_route("/completions", methods=["GET", "POST"])
+@without_prefix.api_route("/chat/completions", methods=_METHODS)
+@without_prefix.api_route("/completions", methods=_METHODS)
 def _lacks_prefix(request: Request) -> None:
     path = request.url.path
     raise HTTPException(404, f"There is no {path} here: use /v1{path}. The base URL for clients ends in /v1.")

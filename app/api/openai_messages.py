@@ -8,12 +8,15 @@ from engine.engine import ChatMessage, Role
 from engine.errors import InvalidRequest
 
 _ROLES: dict[str, Role] = {role: role for role in get_args(Role)} | {"developer": "system"}
+MAX_MESSAGES = 10_000           # more than any model's window holds, and few enough to be read in a moment
 _TEXT_PARTS = ("text", "input_text", "output_text", "refusal")
 
 
 def parse_messages(messages: Any) -> tuple[ChatMessage, ...]:
     if not isinstance(messages, list) or not messages:
         raise InvalidRequest("messages must be a list of at least one message.", param="messages")
+    if len(messages) > MAX_MESSAGES:
+        raise InvalidRequest(f"At most {MAX_MESSAGES:,} messages in one request.", param="messages")
     return tuple(_message(message, f"messages[{index}]") for index, message in enumerate(messages))
 
 

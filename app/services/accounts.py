@@ -38,6 +38,8 @@ class AccountService:
         self._session_length = timedelta(days=settings.session_days)
         self._setup_token = security.new_token()
         self._throttle = Throttle()
+        # Addresses can be made up behind a proxy, so a name has a limit too: wide, its waits such as people bear.
+        self._throttle_of_names = Throttle(num_free_failures=100, max_delay_s=30.0)
         self._hashing = ThreadPoolExecutor(NUM_HASHING_THREADS, thread_name_prefix="password")
         self._access_ended: list[AccessEnded] = []
 
@@ -74,7 +76,7 @@ class AccountService:
         """The person and a new session token. Raises InvalidInput, as late whatever was wrong; TooManyAttempts."""
         name_key = security.name_key(name[: 4 * security.MAX_NAME_CHARS])
         attempt = (name_key, client)
-        if wait_s := self._throttle.begin(attempt):
+        if wait_s := self._throttle.begin(attempt) or self._throttle_of_names.begin(name_key):
             raise TooManyAttempts(f"Too many wrong passwords. Try again in {wait_s} s.", retry_after_s=wait_s)
         user = await self._db.read(accounts.find_user, name_key)
         if user is None:
@@ -86,6 +88,7 @@ class AccountService:
             raise InvalidInput("This account is disabled. Ask an admin.", field="name")
         token = await self.start_session(user, user_agent=user_agent)
         self._throttle.succeeded(attempt)
+        self._throttle_of_names.succeeded(name_key)
         return user, token
 
     async def start_session(self, user: User, *, user_agent: str = "") -> str:

@@ -19,6 +19,7 @@ from app.services.models import ModelService, spec_of
 from app.settings import Settings
 from engine.load import LoadLimits
 from store.database import Database
+from store.errors import StoreError
 
 PURGE_AFTER = timedelta(days=1)         # how long a deleted chat can be brought back
 PURGE_INTERVAL_S = 3600.0
@@ -62,7 +63,10 @@ class Services:
     async def keep_tidy(self) -> None:
         """Until cancelled: remove for good what was deleted a while ago."""
         while True:
-            await self.conversations.purge_deleted(PURGE_AFTER)
+            try:
+                await self.conversations.purge_deleted(PURGE_AFTER)
+            except StoreError as error:         # a full disk, say: the next time may do
+                log.warning("deleted chats could not be removed", reason=str(error))
             await asyncio.sleep(PURGE_INTERVAL_S)
 
     async def stop(self) -> None:

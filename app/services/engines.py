@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 import structlog
@@ -188,10 +188,17 @@ class EngineRegistry:
     async def _load_with_room(self, spec: ModelSpec, place: _Place) -> Engine:
         while True:
             try:
-                return await self.loader(spec, self.limits)
+                return await self.loader(spec, replace(self.limits, promised_bytes=self._promised_bytes()))
             except OutOfMemory:
                 if not await self._make_room(place):
                     raise
+
+    def _promised_bytes(self) -> int:
+        """What the loaded models may still take: their memory grows with their chats, up to what was planned."""
+        return sum(
+            max(0, engine.info.kv_bytes + engine.info.cache_bytes - engine.metrics().held_bytes)
+            for engine in self.loaded().values()
+        )
 
     async def _make_room(self, wanted: _Place) -> bool:
         """Unload the least recently used idle model, or wait until one is idle; False where nothing else is loaded."""

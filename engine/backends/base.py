@@ -39,6 +39,8 @@ class Tokenizer(Protocol):
     @property
     def eos_token(self) -> str: ...
     @property
+    def control_markers(self) -> frozenset[str]: ...         # spellings that `parse_special` reads, "<|im_end|>"
+    @property
     def chat_template(self) -> str | None: ...               # Jinja source, None for a base model
 
     def encode(self, text: str, *, add_special: bool, parse_special: bool) -> list[int]:
@@ -55,6 +57,8 @@ class Backend(Protocol):
     def info(self) -> BackendInfo: ...
     @property
     def tokenizer(self) -> Tokenizer: ...
+    @property
+    def held_bytes(self) -> int: ...             # of KV and cache, by now: no more than `info` says
 
     def execute(self, batch: Batch) -> StepOutput:
         """Apply `released`, `evicted` and `rows` in this order. A batch without rows is legal and computes nothing."""

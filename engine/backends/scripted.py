@@ -80,6 +80,10 @@ class ScriptedBackend:
     def info(self) -> BackendInfo:
         return self._info
 
+    @property
+    def held_bytes(self) -> int:
+        return 0
+
     def execute(self, batch: Batch) -> StepOutput:
         if batch.rows:
             self._begin_step(batch)

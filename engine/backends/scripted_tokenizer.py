@@ -48,6 +48,10 @@ class ByteTokenizer:
         return "<|im_end|>"
 
     @property
+    def control_markers(self) -> frozenset[str]:
+        return frozenset(MARKERS)
+
+    @property
     def chat_template(self) -> str | None:
         return self._chat_template
 

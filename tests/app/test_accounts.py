@@ -163,6 +163,17 @@ async def test_guessing_is_slowed_down_for_that_name_and_client_only(
     await service.sign_in("Ben", PASSWORD, client="10.0.0.9")
 
 
+async def test_guessing_from_ever_new_addresses_is_slowed_down_for_the_name(
+    service: AccountService, anna: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(security, "verify_password", lambda password, hashed: password == PASSWORD)   # 100 are slow
+    results = await asyncio.gather(
+        *(service.sign_in("anna", "wrong horse", client=f"10.0.0.{number}") for number in range(120)),
+        return_exceptions=True,
+    )
+    assert [type(result) for result in results] == [InvalidInput] * 100 + [TooManyAttempts] * 20
+
+
 async def test_the_right_password_starts_the_count_anew(service: AccountService, anna: User) -> None:
     for _ in range(3):
         for _ in range(9):

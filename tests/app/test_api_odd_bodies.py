@@ -30,6 +30,7 @@ RAW_BODIES = [
     ("1e999", b'{"model":"parrot","messages":[{"role":"user","content":"Hi"}],"temperature":1e999}'),
     ("a number of 10000 digits", b'{"model":"parrot","messages":[],"seed":' + b"9" * 10_000 + b"}"),
     ("nested 100000 deep", b'{"model":' + b"[" * 100_000 + b"]" * 100_000 + b"}"),
+    ("a million values", b'{"model":[' + b"[]," * 1_000_000 + b"[]]}"),
     ("a lone surrogate", b'{"model":"parrot","messages":[{"role":"user","content":"\\ud83d"}]}'),
     ("a surrogate the wrong way round", b'{"model":"parrot","messages":[{"role":"user","content":"\\ude00\\ud83d"}]}'),
 ]
@@ -41,6 +42,7 @@ CHAT_BODIES: list[tuple[str, dict[str, Any], int]] = [
     ("nulls everywhere", dict.fromkeys(("temperature", "stop", "n", "tools", "seed", "logit_bias", "stream")), 200),
     ("parts", {"messages": [{"role": "user", "content": [TEXT, TEXT]}]}, 200),
     ("no parts", {"messages": [{"role": "user", "content": []}]}, 200),
+    ("more messages than any window holds", {"messages": [HI] * 20_000}, 400),
     ("empty content", {"messages": [{"role": "user", "content": ""}]}, 200),
     ("a NUL", {"messages": [{"role": "user", "content": "a\u0000b"}]}, 200),
     ("assistant null", {"messages": [HI, {"role": "assistant", "content": None}, HI]}, 200),

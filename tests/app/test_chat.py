@@ -217,6 +217,10 @@ async def test_stop_saves_what_is_there_and_continue_goes_on_from_it(
     whole = await ended(services, sent)
     assert whole.status is MessageStatus.COMPLETE
     assert whole.content == answer.content + COUNTING
+    assert answer.completion_tokens is not None and whole.completion_tokens is not None
+    assert whole.completion_tokens == answer.completion_tokens + len(COUNTING)      # of both stretches
+    assert whole.time_to_first_token_s == answer.time_to_first_token_s
+    assert (whole.duration_s or 0.0) > (answer.duration_s or 0.0) > 0.0
     await services.chat.stop(user_id, sent.answer_id)           # nothing left to stop
     assert await texts(services, user_id, sent.conversation_id) == ["Count", whole.content]
 

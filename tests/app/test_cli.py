@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import re
@@ -13,6 +14,7 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -44,10 +46,11 @@ def data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def inglenook(data_dir: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Inglenook:
-    def call(*arguments: str, stdin: str | bytes = "") -> Outcome:
-        given = stdin.encode() if isinstance(stdin, str) else stdin
+    def call(*arguments: str, stdin: str | bytes | io.BufferedReader = "") -> Outcome:
+        data = stdin.encode() if isinstance(stdin, str) else stdin
+        given = io.BytesIO(data) if isinstance(data, bytes) else data
         monkeypatch.setattr(sys, "argv", ["inglenook", *arguments])
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given)))
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(given))
         with pytest.raises(SystemExit) as ended:
             cli.main()
         captured = capsys.readouterr()
@@ -93,6 +96,29 @@ class TestHelp:
         assert "No such command 'dance'" in outcome.err
 
 
+class TestOutput:
+    """Where it goes may be too narrow for it, or full."""
+
+    def test_a_terminal_without_unicode_shows_what_it_can(
+        self, inglenook: Inglenook, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        assert inglenook("users", "add", "Zoë", "--password-stdin", stdin=PASSWORD).exit_code == 0
+        narrow = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+        monkeypatch.setattr(sys, "stdout", narrow)
+        assert inglenook("users", "list").exit_code == 0
+        narrow.seek(0)
+        assert "Zo\\xeb" in narrow.read()
+
+    def test_a_full_disk_is_one_line(self, inglenook: Inglenook, monkeypatch: pytest.MonkeyPatch) -> None:
+        class Full(io.StringIO):
+            def write(self, text: str) -> int:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        monkeypatch.setattr(sys, "stdout", Full())
+        outcome = inglenook("users", "list")
+        assert (outcome.exit_code, outcome.err) == (1, "inglenook: No space left on device.\n")
+
+
 class TestUsers:
     def test_the_first_admin_needs_no_browser(self, inglenook: Inglenook, anna: str) -> None:
         assert re.search(r"^Anna +admin +active", inglenook("users", "list").out, re.MULTILINE)
@@ -112,6 +138,30 @@ class TestUsers:
         outcome = inglenook("users", "add", "Ben")
         assert outcome.exit_code == 2
         assert "--password-stdin" in outcome.err
+
+    @pytest.mark.parametrize("arguments", [[], ["--password-stdin"]])
+    def test_a_closed_standard_input_gives_no_password(
+        self, data_dir: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str]
+    ) -> None:
+        monkeypatch.setattr(sys, "argv", ["inglenook", "users", "add", "Ben", *arguments])
+        monkeypatch.setattr(sys, "stdin", None)
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        assert ended.value.code == 2
+        assert "standard input is closed" in capsys.readouterr().err
+
+    def test_a_password_without_an_end_is_not_read_to_it(self, inglenook: Inglenook) -> None:
+        class Endless(io.RawIOBase):
+            def readable(self) -> bool:
+                return True
+
+            def readinto(self, buffer: Any) -> int:
+                buffer[:] = b"y" * len(buffer)
+                return len(buffer)
+
+        outcome = inglenook("users", "add", "Ben", "--password-stdin", stdin=io.BufferedReader(Endless()))
+        assert outcome.exit_code == 1
+        assert "at most 1024 characters" in outcome.err
 
     def test_a_password_that_is_no_text_is_refused(self, inglenook: Inglenook) -> None:
         outcome = inglenook("users", "add", "Ben", "--password-stdin", stdin=b"\xff" * 12)
@@ -187,10 +237,38 @@ class TestSettings:
         assert "prot" in outcome.err
         assert "there is no such setting" in outcome.err
 
+    def test_a_list_that_is_no_json_is_shown_how(
+        self, inglenook: Inglenook, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("INGLENOOK_ALLOWED_HOSTS", "chat.lan")
+        outcome = inglenook("doctor")
+        assert outcome.exit_code == 2
+        assert "INGLENOOK_ALLOWED_HOSTS='[\"chat.lan\"]'" in outcome.err
+
     def test_a_file_that_is_no_toml(self, inglenook: Inglenook, data_dir: Path) -> None:
         data_dir.mkdir()
         (data_dir / "inglenook.toml").write_text("port =\n")
         assert "not valid TOML" in inglenook("users", "list").err
+
+    def test_a_file_that_is_no_text(self, inglenook: Inglenook, data_dir: Path) -> None:
+        data_dir.mkdir()
+        (data_dir / "inglenook.toml").write_bytes(b"\xff\xfe")
+        outcome = inglenook("users", "list")
+        assert (outcome.exit_code, outcome.err.count("\n")) == (2, 1)
+        assert "not UTF-8" in outcome.err
+
+    def test_an_empty_variable_is_as_if_not_set(self, inglenook: Inglenook, monkeypatch: pytest.MonkeyPatch) -> None:
+        for name in ("PORT", "HOST", "THREADS", "ALLOWED_HOSTS"):
+            monkeypatch.setenv(f"INGLENOOK_{name}", "")
+        assert inglenook("users", "list").exit_code == 0
+
+    def test_the_environments_folder_may_begin_at_home(
+        self, inglenook: Inglenook, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("HOME", str(tmp_path))
+        monkeypatch.setenv("INGLENOOK_DATA_DIR", "~/mine")
+        assert inglenook("users", "list").exit_code == 0
+        assert (tmp_path / "mine" / "inglenook.sqlite3").exists()
 
     def test_a_flag_wins_over_the_environment(self, inglenook: Inglenook, tmp_path: Path, anna: str) -> None:
         elsewhere = tmp_path / "elsewhere"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -158,6 +159,30 @@ class SmallMachine:
 
         engine.close = close_and_free       # type: ignore[method-assign]
         return engine
+
+
+async def test_the_next_model_gets_none_of_what_the_loaded_ones_may_still_take(
+    services: Services, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    promised: list[int] = []
+
+    async def load(spec: ModelSpec, limits: LoadLimits) -> LocalEngine:
+        promised.append(limits.promised_bytes)
+        engine = await shelf.load(spec, limits)
+        engine._info = replace(engine.info, kv_bytes=1000, cache_bytes=500)
+        return engine
+
+    monkeypatch.setattr(ScriptedBackend, "held_bytes", 300)
+    services.engines.loader = load
+    await shelf.put(services, "second", "Second.")
+    await services.engines.load("parrot")
+    async with services.engines.acquire("parrot") as engine:
+        await answer(engine)
+    await services.engines.load("second")
+    await services.engines.unload("parrot")
+    await services.engines.unload("second")
+    await services.engines.load("parrot")
+    assert promised == [0, 1200, 0]
 
 
 async def test_an_idle_model_makes_room_for_the_next(services: Services, shelf: Shelf) -> None:

@@ -13,6 +13,8 @@ import websockets
 from nicegui import Client
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
+from app import middleware
+from store import accounts
 from store.tables import UserRole
 from tests.app.conftest import FirstSignUps
 from tests.app.house import House, Person, until
@@ -48,7 +50,10 @@ def test_names_of_this_machine_are_ours(house: House, host: str) -> None:
     assert httpx.get(f"{house.url}/healthz", headers={"Host": host}).json() == {"status": "ok"}
 
 
-@pytest.mark.parametrize("origin", ["http://evil.example", "null", "https://evil.test", "http://localhost:3000"])
+@pytest.mark.parametrize(
+    "origin",
+    ["http://evil.example", "null", "https://evil.test", "http://localhost:3000", "http://[", "ftp://[::1", ""],
+)
 def test_another_sites_page_may_ask_for_nothing(house: House, anna: Person, origin: str) -> None:
     with anna.browser() as browser, anna.client() as client:
         for method, path in (("POST", "/logout"), ("POST", "/login"), ("GET", "/ui/stream/x"), *API):
@@ -149,6 +154,8 @@ def test_texts_are_compressed_but_not_event_streams(anna: Person) -> None:
     ("method", "path", "status"),
     [
         ("GET", "/v1", 404),
+        ("POST", "/v1", 404),
+        ("OPTIONS", "/v1", 404),
         ("GET", "/v1/", 404),
         ("GET", "/v1/nothing", 404),
         ("POST", "/v1/embeddings", 404),
@@ -158,6 +165,7 @@ def test_texts_are_compressed_but_not_event_streams(anna: Person) -> None:
         ("DELETE", "/v1/models", 405),
         ("POST", "/chat/completions", 404),
         ("POST", "/completions", 404),
+        ("PUT", "/completions", 404),
     ],
 )
 def test_wrong_routes_are_answered_in_openais_shape(anna: Person, method: str, path: str, status: int) -> None:
@@ -167,6 +175,16 @@ def test_wrong_routes_are_answered_in_openais_shape(anna: Person, method: str, p
     assert set(response.json()["error"]) == {"message", "type", "param", "code"}
     if path == "/chat/completions":
         assert "/v1/chat/completions" in response.json()["error"]["message"]
+
+
+def test_a_field_of_the_wrong_type_is_answered_in_the_same_shape(anna: Person) -> None:
+    with anna.browser() as browser:
+        for response in (
+            browser.get("/ui/stream/x?offset=far"),
+            browser.post("/login", files={"name": ("a.txt", b"x")}),
+        ):
+            assert response.status_code == 400
+            assert response.json()["error"]["param"] in ("offset", "name")
 
 
 # --- open websockets -------------------------------------------------------------------------------------------------
@@ -284,6 +302,18 @@ async def test_disabling_a_person_ends_everything_at_once(house: House, admin: P
         assert client.get("/v1/models").status_code == 401
         assert browser.get("/").headers["location"] == "/login"
         assert browser.get("/v1/models").status_code == 401
+
+
+async def test_an_idle_page_is_cut_when_another_process_disables_its_reader(
+    house: House, admin: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(middleware, "CHECK_INTERVAL_S", 0.05)
+    fred = await asyncio.to_thread(house.person, "Fred")
+    page = await asyncio.to_thread(Page, fred)
+    async with page.connect() as socket:
+        await shaken_hands(socket)
+        await asyncio.to_thread(house.do, house.services.db.run(accounts.set_active, fred.user_id, False))
+        assert await is_cut(socket)
 
 
 def test_a_revoked_key_is_refused_at_once(house: House, admin: Person) -> None:

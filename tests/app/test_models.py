@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 from pathlib import Path
 
 import pytest
 
-from app.errors import Conflict, InvalidInput, ModelNotFound
+from app.errors import Conflict, InvalidInput, ModelNotFound, ModelUnavailable
 from app.services.container import Services
 from app.services.engines import ModelState
 from app.services.models import STARTER_ID, find_starter
-from tests.app.house import Shelf
+from tests.app.house import Shelf, turn
 
 
 @pytest.fixture
@@ -86,6 +87,13 @@ async def test_what_is_no_model_is_refused_with_a_reason(services: Services, tmp
     assert [entry.model.id for entry in await services.models.list()] == ["parrot"]
 
 
+@pytest.mark.parametrize("path", ["a\0b.gguf", "~nobody-of-this-name/a.gguf", "a\udcffb.gguf", ""])
+async def test_what_is_no_path_is_refused_too(services: Services, path: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        await services.models.add(Path(path))
+    assert refused.value.field == "path"
+
+
 async def test_removing_unloads_and_forgets_but_deletes_only_what_lies_in_the_models_folder(
     services: Services, file: Path, shelf: Shelf
 ) -> None:
@@ -103,6 +111,26 @@ async def test_removing_unloads_and_forgets_but_deletes_only_what_lies_in_the_mo
     assert await services.models.list() == []
     with pytest.raises(ModelNotFound, match="none yet"):
         await services.models.find("parrot")
+
+
+async def test_a_model_asked_for_while_it_is_removed_does_not_stay_in_memory(
+    services: Services, shelf: Shelf
+) -> None:
+    async def ask_again() -> None:
+        while True:
+            await turn()
+            try:
+                await services.engines.load("parrot")
+            except ModelUnavailable:
+                pass
+            except ModelNotFound:
+                return
+
+    await services.engines.load("parrot")
+    asking = asyncio.create_task(ask_again())
+    await services.models.remove("parrot")
+    await asking
+    assert services.engines.loaded() == {}
 
 
 async def test_the_starter_cannot_be_removed(services: Services) -> None:

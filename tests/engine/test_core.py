@@ -317,6 +317,27 @@ class TestFailure:
             assert inbox.text("r") == b"012345678"
             assert inbox.core.snapshot().num_running == 0
 
+    @pytest.mark.parametrize("error, told", [
+        (LookupError("a fault of the reader"), "toy could not read what the model said"),
+        (EngineFailed("The model was unloaded."), "The model was unloaded."),
+    ])
+    @pytest.mark.parametrize("max_tokens", [1, 1000])           # the output that it cannot take is the last, or not
+    async def test_a_listener_that_raises_hears_its_end(self, error: Exception, told: str, max_tokens: int) -> None:
+        ended: asyncio.Future[CoreOutput] = asyncio.get_running_loop().create_future()
+
+        def listen(output: CoreOutput) -> None:
+            if output.tokens:
+                raise error
+            if output.finish_reason is not None:
+                ended.set_result(output)
+
+        async with started(ScriptedBackend(TEXT)) as inbox:
+            inbox.core.submit(request("r", "hello", max_tokens=max_tokens), listen)
+            async with asyncio.timeout(10):
+                last = await ended
+            assert last.finish_reason is FinishReason.ERROR
+            assert told in str(last.error)
+
     async def test_a_back_end_that_cannot_be_made_is_told_to_who_starts_it(self) -> None:
         def make() -> ScriptedBackend:
             raise ModelLoadError("The file is bad. Get another.")

@@ -19,6 +19,13 @@ def test_this_machine_has_cores_and_memory() -> None:
     assert cpu_device(machine).available_bytes == machine.available_bytes
 
 
+def test_what_other_models_were_promised_is_not_available() -> None:
+    machine = inspect_machine()
+    assert cpu_device(machine, 1000).available_bytes == machine.available_bytes - 1000
+    assert cpu_device(machine, 1 << 60).available_bytes == 0
+    assert cpu_device(machine, 1000).total_bytes == machine.total_bytes
+
+
 def test_the_library_finds_the_processor() -> None:
     assert "CPU" in [device.name for device in native_devices()]
 

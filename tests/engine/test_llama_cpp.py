@@ -6,10 +6,12 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+import gguf
 import psutil
 import pytest
 
@@ -26,7 +28,7 @@ from engine.request import Request
 from tests.engine.driving import Driver, request
 from tests.engine.odd_ggufs import write_recurrent_gguf, write_sliding_window_gguf
 from tests.engine.sameness import Said, assert_same
-from tests.engine.tiny_gguf import write_tiny_gguf
+from tests.engine.tiny_gguf import MARKERS, write_tiny_gguf
 
 Make = Callable[..., LlamaCppBackend]
 ENDLESS = SamplingParams(temperature=0.0, ignore_eos=True, logprobs=4)
@@ -201,6 +203,27 @@ class TestTheTokenizer:
         assert (tokenizer.bos_token, tokenizer.eos_token) == ("<|endoftext|>", "<|im_end|>")
         assert {tokenizer.vocab_size - 1, tokenizer.vocab_size - 3} <= tokenizer.eog_token_ids
 
+    def test_reads_a_long_text_as_a_short_one(self, tokenizer: LlamaTokenizer) -> None:
+        turn = "<|im_start|>user\n" + STORY * 3 + "<|im_end|>\n"
+        short = tokenizer.encode(turn, add_special=False, parse_special=True)
+        assert tokenizer.encode(turn * 40, add_special=False, parse_special=True) == short * 40
+        assert len(tokenizer.encode("<|im_end|>x" * 20_000, add_special=False, parse_special=True)) == 40_000
+
+    @pytest.mark.parametrize("text", ["a" * 100_000, " " * 100_000, "\n" * 100_000, "漢" * 50_000, "!" * 100_000])
+    def test_takes_a_word_of_any_length_whatever_patterns_it_uses(
+        self, make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+    ) -> None:
+        """Those of some models are run by a library that calls itself for each letter."""
+        monkeypatch.setattr(gguf.GGUFWriter, "add_tokenizer_pre", lambda self, _: self.add_string(
+            gguf.Keys.Tokenizer.PRE, "tekken"
+        ))
+        tokenizer = make(write_tiny_gguf(tmp_path / "patterns.gguf")).tokenizer
+        token_ids = tokenizer.encode(text, add_special=False, parse_special=True)
+        assert b"".join(map(tokenizer.token_bytes, token_ids)).decode() == text
+
+    def test_tells_which_markers_it_reads(self, tokenizer: LlamaTokenizer) -> None:
+        assert tokenizer.control_markers == set(MARKERS)
+
     @pytest.mark.parametrize("token_id", [-1, 264, 2**31 - 1])
     def test_has_no_bytes_for_a_token_that_is_not(self, tokenizer: LlamaTokenizer, token_id: int) -> None:
         assert tokenizer.token_bytes(token_id) == b""
@@ -244,6 +267,11 @@ class TestLoading:
         with pytest.raises(ModelLoadError, match=r"llama\.cpp refuses text\.gguf: .*magic"):
             make(path)
 
+    def test_takes_a_file_of_any_name(self, make: Make, tiny: Path, folder: Path) -> None:
+        path = folder / os.fsdecode(b"not \xff utf-8.gguf")
+        path.hardlink_to(tiny)
+        assert make(path).info.vocab_size == 264
+
     def test_no_cache_bytes_is_no_prefix_cache(self, make: Make) -> None:
         assert not make(cache_bytes=0).info.prefix_cache
 
@@ -267,6 +295,9 @@ class TestLoading:
         before = psutil.Process().memory_info().rss
         backend = make(max_model_len=4096, max_num_seqs=256, cache_bytes=1 << 30)
         assert backend.info.kv_bytes == 256 * 4096 * 512
+        assert backend.held_bytes == 1024 * 512
+        Driver(backend).run(ask("r", STORY))
+        assert backend.held_bytes == (1024 + 6 * 16) * 512          # 85 tokens asked, 12 said, the last never computed
         assert psutil.Process().memory_info().rss - before < 64 << 20
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -14,11 +15,19 @@ import pytest
 
 from engine.engine import ChatMessage, ChatRequest
 from engine.errors import ModelLoadError, OutOfMemory
+from engine.gguf import GgufHeader, read_header
 from engine.load import LoadLimits, ModelSpec, load_engine, num_batched_tokens
 from engine.params import SamplingParams
 from tests.engine.tiny_gguf import write_tiny_gguf
 
 ROOT = Path(__file__).parents[2]
+CHILD = "from engine.backends.llama_cpp import trial_child; trial_child.main()"
+CHILD_THAT_HANGS = f"""
+import threading
+from engine.backends.llama_cpp import trial_child
+trial_child._try = lambda *_: threading.Event().wait()
+{CHILD}
+"""
 
 
 def spec_of(path: Path) -> ModelSpec:
@@ -67,6 +76,16 @@ class TestRefusedBeforeAnythingNative:
         path = write_tiny_gguf(tmp_path / "mute.gguf", vocabulary=False, chat_template=None)
         with pytest.raises(ModelLoadError, match="holds no tokenizer"):
             await load_engine(spec_of(path), LoadLimits())
+
+    async def test_a_file_that_goes_away_meanwhile(self, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def take_away(path: Path) -> GgufHeader:
+            header = read_header(path)
+            path.unlink()
+            return header
+
+        monkeypatch.setattr("engine.load.read_header", take_away)
+        with pytest.raises(ModelLoadError, match=r"Tiny could not be loaded: .*No such file"):
+            await load_engine(spec_of(tiny), LoadLimits())
 
     async def test_more_than_the_memory(self, tiny: Path) -> None:
         with pytest.raises(OutOfMemory, match=r"It fits with 8 x 4096 tokens: lower your limits\."):
@@ -143,6 +162,78 @@ class TestTheTrial:
         with pytest.raises(ModelLoadError, match=r"llama\.cpp crashed when it tried trap\.gguf \(SIGABRT, saying"):
             await load_engine(spec_of(path), LoadLimits(state_dir=tmp_path / "state"))
         assert not (tmp_path / "state" / "trials.json").exists()
+
+    async def test_meets_every_byte_and_every_token(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The tokenizer falls back to bytes, and one that only a rare letter has is not there."""
+        bytes_in_order = [f"<0x{value:02X}>" for value in range(256)]
+        bytes_in_order[0xF4] = "<missing>"
+        monkeypatch.setattr("tests.engine.tiny_gguf._byte_tokens", lambda: bytes_in_order)
+        monkeypatch.setattr(gguf.GGUFWriter, "add_token_types", lambda self, types: self.add_array(
+            gguf.Keys.Tokenizer.TOKEN_TYPE, [gguf.TokenType.BYTE] * 0xF4 + [gguf.TokenType.NORMAL] + types[0xF5:]
+        ))
+        monkeypatch.setattr(gguf.GGUFWriter, "add_tokenizer_model", lambda self, _: (
+            self.add_string(gguf.Keys.Tokenizer.MODEL, "llama"), self.add_token_scores([0.0] * 264)
+        ))
+        path = write_tiny_gguf(tmp_path / "trap.gguf")
+        with pytest.raises(ModelLoadError, match=r"llama\.cpp crashed when it tried trap\.gguf \(SIGABRT"):
+            await load_engine(spec_of(path), LoadLimits())
+
+    async def test_is_for_nothing_where_the_file_is_replaced_meanwhile(
+        self, tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        start = asyncio.create_subprocess_exec
+
+        async def replace_first(*arguments: str, **options: object) -> asyncio.subprocess.Process:
+            write_tiny_gguf(tmp_path / "other", seed=1).replace(tiny)
+            return await start(*arguments, **options)
+
+        monkeypatch.setattr(asyncio, "create_subprocess_exec", replace_first)
+        with pytest.raises(ModelLoadError, match=r"tiny\.gguf was replaced while it was tried"):
+            await load_engine(spec_of(tiny), LoadLimits(state_dir=tmp_path / "state"))
+        assert not (tmp_path / "state").exists()
+
+    async def test_needs_no_place_to_remember(self, tiny: Path, tmp_path: Path) -> None:
+        (tmp_path / "a file").touch()
+        await (await load_engine(spec_of(tiny), LoadLimits(state_dir=tmp_path / "a file" / "state"))).close()
+
+    async def test_that_takes_too_long_is_not_tried_in_four_more_ways(
+        self, tiny: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        start, children = asyncio.create_subprocess_exec, []
+
+        async def start_one_that_hangs(*_: str, **options: object) -> asyncio.subprocess.Process:
+            children.append(await start(sys.executable, "-c", CHILD_THAT_HANGS, **options))
+            return children[-1]
+
+        monkeypatch.setattr(asyncio, "create_subprocess_exec", start_one_that_hangs)
+        monkeypatch.setattr("engine.backends.llama_cpp.trial._BASE_TIMEOUT_S", 0.0)
+        with pytest.raises(ModelLoadError, match=r"tiny\.gguf gave no token in 0 s, so it was given up"):
+            await load_engine(spec_of(tiny), LoadLimits())
+        assert [child.returncode for child in children] == [-signal.SIGKILL]
+
+    def test_ends_with_the_process_that_wanted_it(self) -> None:
+        child = subprocess.Popen(
+            [sys.executable, "-c", CHILD_THAT_HANGS], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        assert child.stdin is not None and child.stdout is not None
+        child.stdin.write(json.dumps({"path": "", "options": {"gpu": False}, "num_threads": 1}) + "\n")
+        child.stdin.flush()
+        assert child.stdout.readline().startswith('{"options"')
+        child.stdin.close()                                 # as the kernel does when the parent is killed
+        assert child.wait(timeout=20) == 1
+        child.stdout.close()
+
+    @pytest.mark.parametrize("noise", ["print('x' * 1_000_000)", "print('{ this is no report')", "print('[1]')"])
+    async def test_hears_its_child_through_any_noise(
+        self, tiny: Path, monkeypatch: pytest.MonkeyPatch, noise: str
+    ) -> None:
+        start = asyncio.create_subprocess_exec
+
+        async def start_noisy(*_: str, **options: object) -> asyncio.subprocess.Process:
+            return await start(sys.executable, "-c", f"{noise}\n{CHILD}", **options)
+
+        monkeypatch.setattr(asyncio, "create_subprocess_exec", start_noisy)
+        await (await load_engine(spec_of(tiny), LoadLimits())).close()
 
     async def test_ends_its_child_when_it_is_cancelled(self, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         started: asyncio.Future[asyncio.subprocess.Process] = asyncio.get_running_loop().create_future()

@@ -88,6 +88,13 @@ class LlamaCppBackend:
     def tokenizer(self) -> LlamaTokenizer:
         return self._tokenizer
 
+    @property
+    def held_bytes(self) -> int:
+        if self._layout is None:
+            return 0
+        shape = self._context.shape
+        return self._layout.token_bytes * (shape.num_streams * shape.num_cells + len(self._pool) * BLOCK_SIZE)
+
     def execute(self, batch: Batch) -> StepOutput:
         for release in batch.released:
             self._leave(release)

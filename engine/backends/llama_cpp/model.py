@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from engine.backends.llama_cpp.library import log_tail, native
 from engine.errors import ModelLoadError
 
 _ALL_LAYERS = 10_000
-_VOCABULARY_NONE = 0                # LLAMA_VOCAB_TYPE_NONE
+_VOCABULARY_NONE, _VOCABULARY_BPE = 0, 2     # LLAMA_VOCAB_TYPE_*
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +33,7 @@ class NativeModel:
         params.n_gpu_layers = _ALL_LAYERS if options.gpu else 0
         params.use_extra_bufts = options.repack
         log_tail.clear()
-        self._pointer: Any = lib.llama_model_load_from_file(str(path).encode(), params)
+        self._pointer: Any = lib.llama_model_load_from_file(os.fsencode(path), params)
         if not self._pointer:
             raise ModelLoadError(
                 f"llama.cpp refuses {path.name}: {log_tail.cause()}. Get the file again, or take another model."
@@ -52,6 +53,11 @@ class NativeModel:
     @property
     def has_tokenizer(self) -> bool:
         return int(native().llama_vocab_type(self.vocab)) != _VOCABULARY_NONE
+
+    @property
+    def splits_by_patterns(self) -> bool:
+        """Its tokenizer first takes a text apart by regular expressions."""
+        return int(native().llama_vocab_type(self.vocab)) == _VOCABULARY_BPE
 
     @property
     def forgets(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,8 +14,15 @@ import numpy as np
 from engine.backends.llama_cpp.library import native
 from engine.backends.llama_cpp.model import NativeModel, pointer_to
 from engine.errors import EngineFailed, InvalidRequest
+from engine.markers import pattern_of
+
+# llama.cpp's attributes of a token.
+_UNKNOWN, _CONTROL, _USER_DEFINED = 1, 8, 16
 
 _PIECE_BYTES = 256                # longer pieces exist; they take a second call
+_STRETCH_CHARS = 1024             # the least that is worth a call
+_MAX_RUN_CHARS = 4096             # more than a stretch and a marker have, so that none is cut
+_RUN = re.compile(r"\S+|\s+")
 _MAX_TEXT_BYTES = 1 << 30         # the library counts bytes and tokens in 32 bits
 
 
@@ -22,6 +30,7 @@ class LlamaTokenizer:
     def __init__(self, model: NativeModel) -> None:
         self._vocab = model.vocab
         self._has_vocabulary = model.has_tokenizer
+        self._uses_patterns = model.splits_by_patterns
         self._vocab_size = model.vocab_size
         self._chat_template = model.chat_template
         self._pieces: dict[int, bytes] = {}
@@ -30,6 +39,8 @@ class LlamaTokenizer:
         self._bos_token = self._marker(lib.llama_vocab_bos)
         self._eos_token = self._marker(lib.llama_vocab_eos)
         self._eog_token_ids = self._all_eog()
+        self._control_markers = self._markers(_UNKNOWN | _CONTROL)
+        self._any_marker = pattern_of(self._control_markers | self._markers(_USER_DEFINED))
 
     @property
     def vocab_size(self) -> int:
@@ -48,6 +59,10 @@ class LlamaTokenizer:
         return self._eos_token
 
     @property
+    def control_markers(self) -> frozenset[str]:
+        return self._control_markers
+
+    @property
     def chat_template(self) -> str | None:
         return self._chat_template
 
@@ -57,6 +72,27 @@ class LlamaTokenizer:
             raise InvalidRequest("This model has no tokenizer: send token ids, or load another.", param="messages")
         if len(raw) > _MAX_TEXT_BYTES:
             raise InvalidRequest("The text is larger than a gigabyte. Shorten it.", param="messages")
+        if len(raw) <= _STRETCH_CHARS:
+            return self._encode(raw, add_special=add_special, parse_special=parse_special)
+        token_ids: list[int] = []
+        for stretch in self._stretches(raw.decode()):
+            for piece in _in_short_runs(stretch) if self._uses_patterns else (stretch,):
+                token_ids += self._encode(piece.encode(), add_special=add_special, parse_special=parse_special)
+                add_special = False
+        return token_ids
+
+    def _stretches(self, text: str) -> Iterator[str]:
+        """Cut before markers: the library looks for each through all the rest of a text, from each place where it found
+        one, so that a message of them would take hours.
+        """
+        start = 0
+        for found in self._any_marker.finditer(text) if self._any_marker else ():
+            if found.start() - start >= _STRETCH_CHARS:
+                yield text[start : found.start()]
+                start = found.start()
+        yield text[start:]
+
+    def _encode(self, raw: bytes, *, add_special: bool, parse_special: bool) -> list[int]:
         capacity = len(raw) + 8                      # a token is at least a byte, but for a few special ones
         with self._users.one_more():
             while True:
@@ -65,7 +101,8 @@ class LlamaTokenizer:
                     self._vocab, raw, len(raw), pointer_to(tokens, ctypes.c_int32), capacity, add_special, parse_special
                 )
                 if count >= 0:
-                    return list(map(int, tokens[:count]))
+                    token_ids: list[int] = tokens[:count].tolist()
+                    return token_ids
                 capacity = -count
 
     def token_bytes(self, token_id: int) -> bytes:
@@ -93,6 +130,13 @@ class LlamaTokenizer:
     def _marker(self, token_of: Any) -> str:
         return self._piece(token_of(self._vocab), special=True).decode("utf-8", "replace")
 
+    def _markers(self, attributes: int) -> frozenset[str]:
+        if not self._has_vocabulary:
+            return frozenset()
+        attributes_of = native().llama_vocab_get_attr
+        marked = (each for each in range(self._vocab_size) if attributes_of(self._vocab, each) & attributes)
+        return frozenset(self._piece(token_id, special=True).decode("utf-8", "replace") for token_id in marked)
+
     def _all_eog(self) -> frozenset[int]:
         if not self._has_vocabulary:
             return frozenset()
@@ -106,6 +150,18 @@ def _as_utf8(text: str) -> bytes:
         return text.encode()
     except UnicodeEncodeError:
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()
+
+
+def _in_short_runs(text: str) -> Iterator[str]:
+    """Cut words, or gaps between them, that are longer than any in a language. The library takes texts apart by regular
+    expressions that call themselves for each letter: 29,000 of one kind in a row end the process.
+    """
+    start = 0
+    for run in _RUN.finditer(text):
+        for cut in range(run.start() + _MAX_RUN_CHARS, run.end(), _MAX_RUN_CHARS):
+            yield text[start:cut]
+            start = cut
+    yield text[start:]
 
 
 class _Users:

@@ -8,6 +8,7 @@ ran is remembered, so that later starts skip the trial.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import json
 import os
@@ -38,6 +39,7 @@ _BASE_TIMEOUT_S = 60.0
 _SLOWEST_DISK_BYTES_PER_S = 20e6
 _MAX_TIMEOUT_S = 1800.0
 _MAX_QUOTED_CHARS = 300
+_KEPT_OUTPUT_BYTES = 64 << 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +62,8 @@ async def try_model(
     if state_dir is not None and (remembered := await asyncio.to_thread(_recall, state_dir, key)):
         return remembered
     result = await _first_that_runs(paths, num_threads)
+    if key != await asyncio.to_thread(_key, paths, num_threads, processor):
+        raise ModelLoadError(f"{paths[0].name} was replaced while it was tried. Load it again.")
     if state_dir is not None:
         await asyncio.to_thread(_remember, state_dir, key, result)
     return result
@@ -81,7 +85,10 @@ async def _first_that_runs(paths: Sequence[Path], num_threads: int) -> TrialResu
 
 
 class _Child:
-    """One attempt. The child prints lines of JSON: which options it really uses, then how it went."""
+    """One attempt. The child prints lines of JSON: which options it really uses, then how it went.
+
+    Its standard input stays open until it has ended: so it notices if this process is gone, and ends too.
+    """
 
     def __init__(self, paths: Sequence[Path], options: RunOptions, num_threads: int) -> None:
         self._name = paths[0].name
@@ -96,10 +103,13 @@ class _Child:
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             env=_environment(), creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
         )
+        assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+        process.stdin.write(self._task.encode() + b"\n")
         try:
-            out, err = await asyncio.wait_for(process.communicate(self._task.encode()), self._timeout_s)
+            async with asyncio.timeout(self._timeout_s):
+                out, err, _ = await asyncio.gather(_last_of(process.stdout), _last_of(process.stderr), process.wait())
         except TimeoutError as error:
-            raise _AttemptFailed(
+            raise ModelLoadError(          # other options would take as long again
                 f"{self._name} gave no token in {self._timeout_s:.0f} s, so it was given up. Take a smaller model."
             ) from error
         finally:
@@ -109,7 +119,7 @@ class _Child:
         return self._result(out, err, process.returncode or 0)
 
     def _result(self, out: bytes, err: bytes, code: int) -> TrialResult:
-        reports = [json.loads(line) for line in out.splitlines() if line.startswith(b"{")]
+        reports = _reports(out)
         for report in reports:
             if "options" in report:
                 self.options_used = RunOptions(**report["options"])
@@ -124,6 +134,25 @@ class _Child:
             f"llama.cpp crashed when it tried {self._name} ({_ending(code)}{quoted}). "
             "Get the file again, or take another quantisation or model."
         )
+
+
+async def _last_of(stream: asyncio.StreamReader) -> bytes:
+    """Reads to the end, however much there is."""
+    kept = b""
+    while piece := await stream.read(_KEPT_OUTPUT_BYTES):
+        kept = (kept + piece)[-_KEPT_OUTPUT_BYTES:]
+    return kept
+
+
+def _reports(out: bytes) -> list[dict[str, Any]]:
+    """What the child printed, among what the library may have."""
+    reports: list[dict[str, Any]] = []
+    for line in out.splitlines():
+        with contextlib.suppress(ValueError):
+            report = json.loads(line)
+            if isinstance(report, dict):
+                reports.append(report)
+    return reports
 
 
 def _ending(code: int) -> str:
@@ -148,8 +177,9 @@ def _environment() -> dict[str, str]:
 
 def _key(paths: Sequence[Path], num_threads: int, processor: str) -> str:
     """Changes with all that an outcome depends on: the files, the build of the library, the processor."""
-    stats = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in (*paths, *library_files())]
-    facts = json.dumps([stats, LIBRARY_VERSION, processor, num_threads])
+    stats = [(str(path), path.stat()) for path in (*paths, *library_files())]
+    files = [(name, stat.st_size, stat.st_mtime_ns, stat.st_ino) for name, stat in stats]
+    facts = json.dumps([files, LIBRARY_VERSION, processor, num_threads])
     return hashlib.sha256(facts.encode()).hexdigest()
 
 
@@ -166,12 +196,14 @@ def _recall(state_dir: Path, key: str) -> TrialResult | None:
 
 
 def _remember(state_dir: Path, key: str, result: TrialResult) -> None:
+    """A full or read-only disk costs another trial at the next start, not the model."""
     entries = {**_read_memory(state_dir), key: asdict(result)}
     newest = dict(list(entries.items())[-_MAX_REMEMBERED:])
-    state_dir.mkdir(parents=True, exist_ok=True)
     draft = state_dir / f"{_MEMORY_FILE}.{os.getpid()}"
-    draft.write_text(json.dumps(newest, indent=1))
-    draft.replace(state_dir / _MEMORY_FILE)
+    with contextlib.suppress(OSError):
+        state_dir.mkdir(parents=True, exist_ok=True)
+        draft.write_text(json.dumps(newest, indent=1))
+        draft.replace(state_dir / _MEMORY_FILE)
 
 
 def _read_memory(state_dir: Path) -> dict[str, Any]:

@@ -1,13 +1,15 @@
 """The child process of a trial: loads a model as the back end will, and takes two steps. It may die of it.
 
-Started by `engine.backends.llama_cpp.trial`, which writes the task to standard input and reads lines of JSON.
+Started by `engine.backends.llama_cpp.trial`, which writes the task to standard input, a line of JSON, and reads such.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
+import os
 import sys
+import threading
 import time
 from importlib import import_module
 from pathlib import Path
@@ -21,12 +23,14 @@ from engine.params import SamplingParams
 
 _PROMPT_TOKENS = 64
 _NUM_TIMINGS = 3
-_TRICKY_TEXT = "Grüße, 漢字 👩‍👩‍👧 \t\r\n\0 1234567890 " + "a" * 1000 + " " * 1000 + "\U0010ffff"
+_EVERY_BYTE = " ".join(map(chr, (*range(0x1000), *range(0x1000, 0xd800, 0x3f), *range(0xe000, 0x110000, 0x3ff))))
+_TRICKY_TEXT = "Grüße, 漢字 👩‍👩‍👧 \t\r\n\0 1234567890 " + "a" * 1000 + " " * 1000 + "\U0010ffff" + _EVERY_BYTE
 
 
 def main() -> int:
     _leave_no_core_file()
-    task: dict[str, Any] = json.load(sys.stdin)
+    task: dict[str, Any] = json.loads(sys.stdin.readline())
+    threading.Thread(target=_end_with_the_parent, daemon=True).start()
     options = RunOptions(**task["options"])
     if options.gpu and not supports_gpu():
         options = RunOptions(gpu=False, repack=options.repack, flash_attention=options.flash_attention)
@@ -45,7 +49,10 @@ def _try(path: Path, options: RunOptions, num_threads: int) -> float:
         path=path, options=options, max_model_len=4 * _PROMPT_TOKENS, max_num_seqs=2, cache_bytes=1 << 30,
         num_threads=num_threads, max_num_batched_tokens=2 * _PROMPT_TOKENS,
     ))
-    backend.tokenizer.encode(_TRICKY_TEXT, add_special=True, parse_special=True)
+    for parse_special in (True, False):
+        backend.tokenizer.encode(_TRICKY_TEXT, add_special=True, parse_special=parse_special)
+    for token_id in range(backend.info.vocab_size):
+        backend.tokenizer.token_bytes(token_id)
     prompt = [token_id % backend.info.vocab_size for token_id in range(_PROMPT_TOKENS)]
     took_s = min(_processor_time_s(backend, prompt) for _ in range(_NUM_TIMINGS)) / num_threads
     backend.execute(Batch(rows=[_row(0, prompt, position=0)]))
@@ -73,6 +80,12 @@ def _row(slot: int, token_ids: list[int], *, position: int) -> BatchRow:
     return BatchRow(
         slot=slot, token_ids=token_ids, position=position, block_table=list(range(num_blocks)), sampling=greedy
     )
+
+
+def _end_with_the_parent() -> None:
+    """Standard input, by which nothing more comes, ends when the parent does. Native code is not waited for."""
+    os.read(sys.stdin.fileno(), 1)
+    os._exit(1)
 
 
 def _leave_no_core_file() -> None:

@@ -1,0 +1,75 @@
+"""What a running server does unasked: it loads the first model, and removes what was deleted long ago."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from structlog.testing import capture_logs
+
+from app.main import _load_first_model
+from app.services import container
+from app.services.container import Services
+from app.services.conversations import ConversationService
+from app.services.engines import ModelState
+from engine.engine import Engine
+from engine.load import LoadLimits, ModelSpec
+from store.errors import DatabaseUnusable
+from tests.app.house import until
+
+
+async def never_loaded(spec: ModelSpec, limits: LoadLimits) -> Engine:
+    await asyncio.Event().wait()
+    raise AssertionError
+
+
+async def test_stopping_while_the_first_model_loads_is_nothing_to_warn_of(services: Services) -> None:
+    services.engines.loader = never_loaded
+    with capture_logs() as logs:
+        loading = asyncio.create_task(_load_first_model(services))
+        await until(lambda: services.engines.status("parrot").state is ModelState.LOADING)
+        await services.stop()
+        await loading
+    assert [entry for entry in logs if entry["log_level"] != "info"] == []
+
+
+async def test_a_first_model_that_is_not_there_is_said_once(services: Services) -> None:
+    settings = services.settings.model_copy(update={"model": "unicorn"})
+    with capture_logs() as logs:
+        await _load_first_model(replace(services, settings=settings))
+    assert [entry["model"] for entry in logs if entry["log_level"] == "warning"] == ["unicorn"]
+
+
+async def test_deleted_chats_are_removed_again_and_again_also_after_a_time_that_failed(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times: list[timedelta] = []
+
+    async def purge(self: ConversationService, deleted_for: timedelta) -> int:
+        times.append(deleted_for)
+        if len(times) == 1:
+            raise DatabaseUnusable("The disk is full.")
+        return 0
+
+    monkeypatch.setattr(container, "PURGE_INTERVAL_S", 0.0)
+    monkeypatch.setattr(ConversationService, "purge_deleted", purge)
+    with capture_logs() as logs:
+        keeping = asyncio.create_task(services.keep_tidy())
+        await until(lambda: len(times) >= 3)
+        keeping.cancel()
+    assert set(times) == {container.PURGE_AFTER}
+    assert [entry["reason"] for entry in logs] == ["The disk is full."]
+
+
+async def test_a_damaged_starter_does_not_keep_the_server_from_starting(
+    services: Services, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "starter.gguf"
+    file.write_bytes(b"GGUF")
+    monkeypatch.setattr("app.services.models.find_starter", lambda: file)
+    with capture_logs() as logs:
+        await services.start()
+    assert [entry["event"] for entry in logs] == ["the starter model cannot be read"]
