@@ -9,7 +9,7 @@ from pathlib import Path
 from nicegui import ui
 
 ASSETS = Path(__file__).resolve().parent.parent / "assets"
-STYLES = ("tokens", "nicegui", "components", "prose", "app")        # in this order: see LOOK in assets/styles
+STYLES = ("tokens", "nicegui", "components", "prose", "app")        # in this order: each may change those before
 ICONS = (ASSETS / "icons" / "lucide.svg").read_text(encoding="utf-8")
 
 
@@ -67,6 +67,8 @@ _BEFORE_PAINT = """
 
 def dress(theme: Theme) -> ui.dark_mode:
     """Put the look on the page that is being made. The result's `value` changes the theme later on."""
+    around = next(ui.context.client.content.ancestors())
+    around.props("role=presentation")       # Quasar's own <main>, with ours and the sidebar in it
     ui.add_head_html(HEAD)
     ui.add_body_html(_BEFORE_PAINT % theme + f"<div hidden>{ICONS}</div>")
     return ui.dark_mode(theme.is_dark)

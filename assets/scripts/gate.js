@@ -1,8 +1,15 @@
-// Sign-in and setup: the theme of this browser before anything is painted, and the eye that shows a password.
+// Sign-in and setup: the theme of this browser, from before anything is painted, and the eye that shows a password.
 // The forms work without it.
 const theme = localStorage.getItem("inglenook.theme") ?? "system";
-const dark = theme === "dark" || (theme === "system" && matchMedia("(prefers-color-scheme: dark)").matches);
-document.documentElement.dataset.theme = dark ? "dark" : "light";
+const system = matchMedia("(prefers-color-scheme: dark)");
+
+function dress() {
+  const dark = theme === "dark" || (theme === "system" && system.matches);
+  document.documentElement.dataset.theme = dark ? "dark" : "light";
+}
+
+dress();
+system.addEventListener("change", dress);
 
 document.addEventListener("DOMContentLoaded", () => {
   for (const eye of document.querySelectorAll("[data-eye]")) {

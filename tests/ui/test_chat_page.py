@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import httpx
@@ -160,7 +161,39 @@ async def test_deleting_leaves_the_chat_and_can_be_undone(ada: Person) -> None:
     await other.should_see("This chat is not here", retries=10)
     await until(lambda: told(tab, "Undo"))
     trigger(one(tab, Toast), "act", conversation.id)
-    await until(lambda: _titles(tab) == [QUESTION])
+    for each in (tab, other):                               # as if nothing had been, in both
+        await until(lambda each=each: _bubbles(each) == _titles(each) == [QUESTION])
+
+
+async def test_what_was_deleted_elsewhere_already_is_not_said_to_be_deleted_here(ada: Person) -> None:
+    tab = await ada.at("/")
+    trigger(one(tab, ConversationList), "delete", "nonsense")
+    await until(lambda: told(tab, '"refuse"'))
+    assert not told(tab, "Undo")
+
+
+async def test_of_two_quick_clicks_the_last_is_shown(ada: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+    services = ada.home.services
+    slow, quick = [(await services.conversations.create(ada.id, title=title)).id for title in ("Slow", "Quick")]
+    tab = await ada.at("/")
+    get, may_go_on = services.conversations.get, asyncio.Event()
+
+    async def reluctant_get(user_id: str, conversation_id: str) -> tables.Conversation:
+        found = await get(user_id, conversation_id)
+        if conversation_id == slow:
+            await may_go_on.wait()
+        return found
+
+    monkeypatch.setattr(services.conversations, "get", reluctant_get)
+    sidebar = one(tab, ConversationList)
+    trigger(sidebar, "open", slow)
+    trigger(sidebar, "open", quick)
+    await until(lambda: sidebar.props["active"] == quick)
+    may_go_on.set()
+    trigger(one(tab, Composer), "send", QUESTION)           # goes to the chat that is shown
+    await until(lambda: _bubbles(tab) == [QUESTION])
+    assert sidebar.props["active"] == quick
+    assert len(await services.conversations.thread(ada.id, quick)) == 2
 
 
 async def test_a_new_title_is_shown_everywhere(ada: Person) -> None:

@@ -6,6 +6,18 @@ const RETRY_MS = 2000;
 const COPIED_MS = 1600;
 const SPOKEN_MS = 5000;
 
+// Keyboards go on where they were: at the same button of the answer that took this one's place, or in the conversation.
+function focusAgain(label) {
+  const button = [...document.querySelectorAll(".nk-answer:last-child .nk-ib")].find((each) => each.ariaLabel === label);
+  const useful = button?.disabled ? button.parentElement.querySelector(":enabled") : button;
+  (useful ?? document.getElementById("chat"))?.focus({ preventScroll: true });
+}
+
+function showCopied(button, copied) {
+  button.setAttribute("aria-label", copied ? "Copied" : "Copy code");
+  button.querySelector("use").setAttribute("href", copied ? "#nk-check" : "#nk-copy");
+}
+
 export default {
   template: `
     <div class="nk-answer" :data-message="messageId" :data-status="now.status">
@@ -92,6 +104,17 @@ export default {
     this.source = null;
     this.retry = 0;
   },
+  beforeUpdate() {
+    this.hadFocus = this.$el.contains(document.activeElement);
+  },
+  updated() {
+    if (this.hadFocus && document.activeElement === document.body) focusAgain();
+  },
+  beforeUnmount() {
+    if (!this.$el.contains(document.activeElement)) return;
+    const { ariaLabel } = document.activeElement;
+    setTimeout(() => focusAgain(ariaLabel));
+  },
   mounted() {
     this.view = new MarkdownView(this.$refs.prose);
     this.render();
@@ -150,9 +173,8 @@ export default {
       const button = event.target.closest("[data-copy-code]");
       if (!button) return;
       await copyText(button.closest("figure").querySelector("code").textContent);
-      const use = button.querySelector("use");
-      use.setAttribute("href", "#nk-check");
-      setTimeout(() => use.setAttribute("href", "#nk-copy"), COPIED_MS);
+      showCopied(button, true);
+      setTimeout(() => showCopied(button, false), COPIED_MS);
     },
   },
 };

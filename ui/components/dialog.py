@@ -31,7 +31,8 @@ def show_problem(place: Element, text: str | None) -> None:
 
 def ask(title: str, text: str, action: str, on_yes: Callable[[], Awaitable[None]]) -> None:
     """`action` names what happens, on the button that does it."""
-    with ui.dialog(value=True) as dialog, tag("div", "nk-dialog", role="alertdialog", aria_label=title):
+    with ui.dialog(value=True) as dialog, tag("div", "nk-dialog"):
+        dialog.props.update({"role": "alertdialog", "aria-label": title})
         tag("h2", "", title)
         tag("p", "", text)
         with tag("div", "nk-acts"):

@@ -78,27 +78,27 @@ class Frame:
                     icon("settings")
                     tag("span", text="Settings")
                 with tag("div", "nk-menu-seg"):
-                    theme_switch(self)
+                    theme_switch(self, role="menuitemradio", state="aria-checked")
                 tag("hr")
                 with tag("form", method="post", action="/logout"):
                     menu_item("Sign out", "log-out").props("type=submit")
 
 
-def theme_switch(frame: Frame) -> None:
+def theme_switch(frame: Frame, *, role: str = "button", state: str = "aria-pressed") -> None:
     """Light, dark, as the system: in the menu and on the settings page, which follow each other."""
     buttons: dict[Theme, Element] = {}
 
     def show(theme: Theme) -> None:
         for name, element in buttons.items():
             element.classes(remove="on") if name is not theme else element.classes(add="on")
-            element.props["aria-pressed"] = "true" if name is theme else "false"
+            element.props[state] = "true" if name is theme else "false"
 
     def choose(theme: Theme) -> Callable[[], Awaitable[None]]:
         return lambda: frame.set_theme(theme)
 
     with tag("div", "nk-seg", role="group", aria_label="Theme"):
         for theme, name in THEME_NAMES.items():
-            buttons[theme] = tag("button", "", name, type="button").on("click", choose(theme))
+            buttons[theme] = tag("button", "", name, type="button", role=role).on("click", choose(theme))
     show(frame.theme)
     frame.on_theme.append(show)
 
@@ -107,7 +107,7 @@ def rail(active: str) -> Callable[[], None]:
     """The sidebar of the pages that are no chat."""
 
     def make() -> None:
-        with tag("nav", "nk-side-act"), tag("a", "nk-nav", href="/"):
+        with tag("div", "nk-side-act"), tag("a", "nk-nav", href="/"):
             icon("chevron-left")
             tag("span", text="Back to chats")
         with tag("nav", "nk-side-scroll"):

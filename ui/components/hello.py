@@ -51,7 +51,7 @@ def chat_not_found() -> None:
     with tag("div", "nk-hello"), tag("div", "nk-hello-in nk-empty"):
         with tag("div", "nk-glyph"):
             icon("file-text", 20)
-        tag("h3", "", "This chat is not here")
+        tag("h2", "", "This chat is not here")
         tag("p", "", "It may have been deleted, or it belongs to somebody else.")
         with tag("a", "nk-btn nk-btn-primary", href="/"):
             tag("span", text="New chat")

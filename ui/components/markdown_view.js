@@ -53,7 +53,7 @@ export class MarkdownView {
     const html = markdown.renderer.render(block.tokens, markdown.options, block.env);
     if (old) old.source = block.source;
     if (old?.html === html) return;
-    const element = old?.element ?? this.root.appendChild(document.createElement("div"));
+    const element = old?.element ?? this.root.appendChild(Object.assign(document.createElement("div"), { dir: "auto" }));
     element.replaceChildren(dress(DOMPurify.sanitize(html, CLEAN)));
     this.shown[index] = { source: block.source, html, element };
   }
@@ -85,10 +85,13 @@ function codeBlock(code, language) {
 
 function dress(fragment) {
   for (const link of fragment.querySelectorAll("a[href]")) {
+    if (!link.hasChildNodes()) link.remove(); // it held a picture, whose own link stands beside it
     link.target = "_blank";
     link.rel = "noopener noreferrer nofollow";
   }
+  for (const wide of fragment.querySelectorAll(".nk-table, pre")) wide.tabIndex = 0; // keyboards scroll it sideways
   for (const caption of fragment.querySelectorAll("figure.nk-code > figcaption")) {
+    caption.parentElement.dir = "ltr"; // code is, whatever its comments are written in
     const button = Object.assign(document.createElement("button"), { type: "button", className: "nk-ib nk-ib-sm" });
     button.setAttribute("aria-label", "Copy code");
     button.dataset.copyCode = "";
@@ -115,11 +118,16 @@ export function icon(name, size) {
 }
 
 export async function copyText(text) {
-  if (navigator.clipboard) return navigator.clipboard.writeText(text);
-  // Browsers keep the clipboard from plain http: an office's own network needs the old way.
+  try {
+    return await navigator.clipboard.writeText(text);
+  } catch {
+    // Browsers keep the clipboard from plain http, as in an office's own network: the old way does there.
+  }
   const box = Object.assign(document.createElement("textarea"), { value: text, className: "nk-sr" });
+  const before = document.activeElement;
   document.body.append(box);
   box.select();
   document.execCommand("copy");
   box.remove();
+  before.focus();
 }

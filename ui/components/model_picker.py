@@ -27,7 +27,8 @@ class ModelPicker:
     def __init__(self, on_choose: Callable[[str], Awaitable[None]]) -> None:
         self._on_choose = on_choose
         self._last: object = None
-        with tag("button", "nk-picker", type="button", aria_haspopup="menu", aria_label="Model"):
+        with tag("button", "nk-picker", type="button", aria_haspopup="menu"):
+            tag("span", "nk-sr", "Model: ")
             self._button = tag("span", "nk-row nk-ell")
             icon("chevron-down", 16)
             with menu("bottom left", "top left"):

@@ -56,9 +56,10 @@ class ConversationList(Element, component="conversations.js"):
 
 def chat_sidebar(actions: SidebarActions, keys: str) -> ConversationList:
     """`keys` names the shortcut of a new chat on this reader's keyboard."""
-    with tag("nav", "nk-side-act"), tag("a", "nk-nav strong", href="/").props("data-nk-new-chat") as link:
+    with tag("nav", "nk-side-act"), tag("a", "nk-nav strong", href="/") as link:
         icon("square-pen")
         tag("span", text="New chat")
         tag("kbd", "", keys)
+    link.props("data-nk-new-chat data-nk-close-menu")
     link.on("click.exact.prevent", actions.new_chat, args=[])
     return ConversationList(actions)

@@ -4,7 +4,7 @@ const SHOWN_MS = 6000;
 export default {
   template: `
     <div class="nk-toasts" role="status" aria-live="polite">
-      <div v-if="text" class="nk-toast">{{ text }}<button v-if="action" type="button" @click="act">{{ action }}</button></div>
+      <div v-if="text" class="nk-toast" @mouseenter="stay" @focusin="stay" @mouseleave="count" @focusout="count">{{ text }}<button v-if="action" type="button" @click="act">{{ action }}</button></div>
     </div>`,
   emits: ["act"],
   data() {
@@ -17,6 +17,12 @@ export default {
     show(text, action, subject) {
       Object.assign(this, { text, action });
       this.subject = subject;
+      this.count();
+    },
+    stay() {
+      clearTimeout(this.timer);
+    },
+    count() {
       clearTimeout(this.timer);
       this.timer = setTimeout(() => this.hide(), SHOWN_MS);
     },

@@ -44,6 +44,8 @@ class ChatPage:
         self._client = client
         self._user: User = frame.user
         self._conversation: Conversation | None = None
+        self._wanted_id: str | None = None          # the chat that was asked for last; shown as soon as it is read
+        self._deleted_here: str | None = None       # the chat that was shown when it was deleted
         self._models: list[ModelEntry] = []
         self._model_id: str | None = None           # chosen here; None: the chat's own, or the default
         self._num_listed = NUM_LISTED
@@ -75,6 +77,7 @@ class ChatPage:
 
     def _make_head(self) -> None:
         open_menu_buttons()
+        self._heading = tag("div", "nk-sr")
         self._picker = ModelPicker(self._choose_model)
         tag("span", "nk-grow")
         with icon_button("ellipsis", "Chat menu", "nk-not-sm") as self._chat_menu, menu("bottom right", "top right"):
@@ -103,16 +106,20 @@ class ChatPage:
     # --- which chat is shown ------------------------------------------------------------------------------------------
 
     async def _show(self, conversation_id: str | None) -> bool:
-        """Fill the main column anew."""
+        """Fill the main column anew. Reading takes a while, and people click quickly: what they want last is shown."""
+        self._wanted_id = conversation_id
+        conversation: Conversation | None = None
         messages: Sequence[ThreadMessage] = ()
         is_found = True
-        self._conversation = None
         if conversation_id is not None:
             try:
-                self._conversation = await self._services.conversations.get(self._user.id, conversation_id)
+                conversation = await self._services.conversations.get(self._user.id, conversation_id)
                 messages = await self._services.conversations.thread(self._user.id, conversation_id)
             except NotFound:
                 is_found = False
+        if self._wanted_id != conversation_id:
+            return is_found
+        self._conversation = conversation if is_found else None
         self._thread = self._composer = self._hello = None
         self._body.clear()
         with self._body:
@@ -129,13 +136,12 @@ class ChatPage:
         return is_found
 
     async def _open(self, conversation_id: str) -> None:
-        if self._conversation is None or self._conversation.id != conversation_id:
+        if self._wanted_id != conversation_id:
             self._go_to(f"/c/{conversation_id}")
             await self._show(conversation_id)
 
     async def _new_chat(self) -> None:
-        self._client.run_javascript('document.getElementById("menu").classList.remove("open")')
-        if self._conversation is not None or self._composer is None:
+        if self._wanted_id is not None:
             self._go_to("/")
             await self._show(None)
 
@@ -146,7 +152,7 @@ class ChatPage:
     async def _follow_location(self, path: str) -> None:
         """The browser's back and forward."""
         wanted = path.removeprefix("/c/") if path.startswith("/c/") else None
-        if wanted != (self._conversation.id if self._conversation else None):
+        if wanted != self._wanted_id:
             await self._show(wanted)
 
     # --- what a person does -------------------------------------------------------------------------------------------
@@ -160,6 +166,8 @@ class ChatPage:
         except (AppError, EngineError) as error:
             self._refuse(error, composer)
             return
+        if composer is not self._composer:
+            return      # its reader has gone on to another chat meanwhile
         if conversation is None:
             self._go_to(f"/c/{sent.conversation_id}", "replaceState")
             await self._show(sent.conversation_id)
@@ -190,13 +198,17 @@ class ChatPage:
 
     async def _delete(self, conversation_id: str) -> None:
         """No question beforehand: it can be undone."""
-        await self._try(self._services.conversations.delete(self._user.id, conversation_id))
-        if self._conversation is not None and self._conversation.id == conversation_id:
+        if not await self._try(self._services.conversations.delete(self._user.id, conversation_id)):
+            return
+        if self._wanted_id == conversation_id:
+            self._deleted_here = conversation_id
             await self._new_chat()
         self._toast.show("Chat deleted", action="Undo", subject=conversation_id)
 
     async def _undo_delete(self, conversation_id: str) -> None:
-        await self._try(self._services.conversations.restore(self._user.id, conversation_id))
+        is_back = await self._try(self._services.conversations.restore(self._user.id, conversation_id))
+        if is_back and self._deleted_here == conversation_id and self._wanted_id is None:
+            await self._open(conversation_id)
 
     def _rename_this(self) -> None:
         if self._conversation is not None:
@@ -214,12 +226,16 @@ class ChatPage:
         self._num_listed += NUM_LISTED
         await self._show_list()
 
-    async def _try(self, action: Awaitable[object]) -> None:
+    async def _try(self, action: Awaitable[object]) -> bool:
+        """Whether it could be done; if not, the page says why."""
         try:
             await action
+            return True
         except (AppError, EngineError) as error:
             self._refuse(error, self._composer)
-        self._mark_stale("thread")
+            return False
+        finally:
+            self._mark_stale("thread")
 
     def _refuse(self, error: Exception, composer: Composer | None) -> None:
         """Errors stand where the next thing is done."""
@@ -229,7 +245,7 @@ class ChatPage:
     # --- bringing the page up to date ---------------------------------------------------------------------------------
 
     def _on_change(self, change: Change) -> None:
-        is_here = self._conversation is not None and self._conversation.id == change.conversation_id
+        is_here = self._wanted_id is not None and self._wanted_id == change.conversation_id
         self._mark_stale("models" if change.kind == "models" else "thread" if is_here else "list")
 
     def _mark_stale(self, kind: str) -> None:
@@ -246,8 +262,8 @@ class ChatPage:
                 if "models" in stale:
                     self._models = await self._services.models.list()
                     self._show_models()
-                if "thread" in stale and self._conversation is not None:
-                    await self._refresh_thread(self._conversation.id)
+                if "thread" in stale and self._wanted_id is not None:
+                    await self._refresh_thread(self._wanted_id)
                 if stale - {"models"}:
                     await self._show_list()
         finally:
@@ -258,12 +274,15 @@ class ChatPage:
             conversation = await self._services.conversations.get(self._user.id, conversation_id)
             messages = await self._services.conversations.thread(self._user.id, conversation_id)
         except NotFound:
-            await self._show(conversation_id)       # deleted in another tab
+            if self._conversation is not None and self._conversation.id == conversation_id:
+                await self._show(conversation_id)   # deleted in another tab
             return
         if self._conversation is not None and self._conversation.id == conversation_id:
             self._conversation = conversation
             self._show_messages(messages)
             self._show_models()
+        elif self._wanted_id == conversation_id:
+            await self._show(conversation_id)       # its deletion was undone
 
     def _show_messages(self, messages: Sequence[ThreadMessage]) -> None:
         if self._thread is not None:
@@ -278,6 +297,13 @@ class ChatPage:
             self._composer.show(placeholder=f"Reply to {model.model.name}")
         if self._hello is not None:
             self._hello.show_model(model)
+
+    def _show_heading(self, text: str) -> None:
+        """For who finds their way by headings. The greeting of an empty page is one itself."""
+        self._heading.clear()
+        if text:
+            with self._heading:
+                tag("h1", "", text)
 
     def _chosen_model(self) -> ModelEntry | None:
         """As `ChatService` will choose."""
@@ -295,6 +321,7 @@ class ChatPage:
             writing=self._services.generations.conversations_being_written(self._user.id),
             more=len(conversations) > self._num_listed,
         )
-        here = self._conversation.title if self._conversation else "New chat"
+        here = self._conversation.title if self._conversation else "New chat" if self._hello else "Not here"
+        self._show_heading("" if self._hello else here)
         with self._body:
             ui.page_title(f"{here} · Inglenook")

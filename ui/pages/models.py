@@ -205,7 +205,8 @@ class ModelsPage:
             ask(f"Remove {entry.model.name}?", deleted if is_ours else kept, "Remove", remove)
 
     def _ask_for_file(self) -> None:
-        with ui.dialog(value=True) as dialog, tag("div", "nk-dialog", role="dialog", aria_label="Add a file"):
+        with ui.dialog(value=True) as dialog, tag("div", "nk-dialog"):
+            dialog.props["aria-label"] = "Add a file"
             tag("h2", "", "Add a file")
             tag("p", "", "A model in the GGUF format, on the computer that runs Inglenook. It stays where it is.")
             path, problem = field("Where it is", placeholder="/home/mira/models/qwen3-8b-q4_k_m.gguf")

@@ -23,7 +23,7 @@ async def settings_page(services: Services, request: Request) -> None:
                 tag("p", "", f"For {frame.user.name}, on every device.")
             with tag("div", "nk-card"), tag("div", "nk-set"):
                 with tag("div"):
-                    tag("h3", "", "Theme")
+                    tag("h2", "", "Theme")
                     tag("p", "", "System follows your device.")
                 theme_switch(frame)
             _section("Password", "")
