@@ -12,13 +12,17 @@ import time
 import uuid
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from dataclasses import dataclass
 
 from engine.chat_template import ChatTemplate
 from engine.core import EngineCore
+from engine.detokenizer import control_marks
 from engine.engine import ChatMessage, ChatRequest, Delta, EngineInfo, EngineMetrics
 from engine.errors import InvalidRequest
 from engine.output_processor import OutputProcessor
 from engine.params import MAX_SEED, SamplingParams
+from engine.parsers.base import Asked, Parser
+from engine.parsers.choose import choose
 from engine.request import FinishReason, Request
 from engine.scheduler import max_sequence_tokens
 
@@ -35,21 +39,23 @@ class LocalEngine:
         self._template = None if source is None else ChatTemplate(
             source, bos_token=self._tokenizer.bos_token, eos_token=self._tokenizer.eos_token
         )
+        self._family = None if source is None else choose(source)
+        self._marks = {} if self._family is None else control_marks(self._tokenizer, self._family.marks)
 
     @property
     def info(self) -> EngineInfo:
         return self._info
 
     async def chat(self, request: ChatRequest) -> AsyncGenerator[Delta, None]:
-        prompt_token_ids = await asyncio.to_thread(self._encode_chat, request)
+        prompt = await asyncio.to_thread(self._encode_chat, request)
         core_request = self._request(
-            prompt_token_ids,
+            prompt.token_ids,
             request.params,
             user=request.user,
             priority=request.priority,
             cache_key=request.cache_key,
         )
-        async with aclosing(self._answer(core_request)) as deltas:
+        async with aclosing(self._answer(core_request, self._parser(request, prompt.text))) as deltas:
             async for delta in deltas:
                 yield delta
 
@@ -63,7 +69,7 @@ class LocalEngine:
                 yield delta
 
     async def count_tokens(self, request: ChatRequest) -> int:
-        return len(await asyncio.to_thread(self._encode_chat, request))
+        return len((await asyncio.to_thread(self._encode_chat, request)).token_ids)
 
     def metrics(self) -> EngineMetrics:
         return self._core.snapshot()
@@ -71,11 +77,13 @@ class LocalEngine:
     async def close(self) -> None:
         await self._core.close()
 
-    async def _answer(self, request: Request) -> AsyncGenerator[Delta, None]:
+    async def _answer(self, request: Request, parser: Parser | None = None) -> AsyncGenerator[Delta, None]:
         def end(reason: FinishReason) -> None:
             self._core.abort(request.request_id, reason)
 
-        processor = OutputProcessor(request, self._tokenizer, end)
+        wanted = () if parser is None else parser.marks
+        marks = {token_id: spelling for token_id, spelling in self._marks.items() if spelling in wanted}
+        processor = OutputProcessor(request, self._tokenizer, end, parser, marks)
         self._core.submit(request, processor.process)
         try:
             async for delta in processor.deltas():
@@ -106,7 +114,13 @@ class LocalEngine:
             cache_key=cache_key,
         )
 
-    def _encode_chat(self, request: ChatRequest) -> list[int]:
+    def _parser(self, request: ChatRequest, prompt: str) -> Parser | None:
+        if self._family is None:
+            return None
+        asked = Asked(prompt=prompt, tools=request.tools, parallel_tool_calls=request.parallel_tool_calls)
+        return self._family.open(asked)
+
+    def _encode_chat(self, request: ChatRequest) -> _Prompt:
         if self._template is None:
             raise InvalidRequest(
                 f"{self._info.name} has no chat template, so it cannot answer messages. "
@@ -115,12 +129,35 @@ class LocalEngine:
             )
         if not request.messages:
             raise InvalidRequest("There are no messages. Send at least one.", param="messages")
+        if request.tools:
+            self._check_tools(request, self._template)
         text = self._template.render(
             self._with_system_prompt(request.messages),
+            tools=request.tools,
             add_generation_prompt=request.add_generation_prompt,
             continue_final_message=request.continue_final_message,
         )
-        return self._encode(text, add_special=False, param="messages")      # templates write BOS themselves
+        return _Prompt(text, self._encode(text, add_special=False, param="messages"))   # templates write BOS themselves
+
+    def _check_tools(self, request: ChatRequest, template: ChatTemplate) -> None:
+        if not template.reads_tools:
+            raise InvalidRequest(
+                f"{self._info.name} cannot call tools: its chat template has no place for them. "
+                "Leave them out, or choose a model that is made for tools.",
+                param="tools",
+            )
+        if self._family is None or not self._family.reads_calls:
+            raise InvalidRequest(
+                f"{self._info.name} writes its calls of tools in a form that this version does not read. "
+                "Leave the tools out, or choose another model.",
+                param="tools",
+            )
+        if request.must_call:
+            raise InvalidRequest(
+                "This version lets the model decide whether it calls a tool: it cannot make it do so. "
+                'Use tool_choice "auto" or "none".',
+                param="tool_choice",
+            )
 
     def _with_system_prompt(self, messages: tuple[ChatMessage, ...]) -> tuple[ChatMessage, ...]:
         if self._default_system_prompt is None or any(message.role == "system" for message in messages):
@@ -136,3 +173,9 @@ class LocalEngine:
                 param=param,
             ) from error
         return self._tokenizer.encode(text, add_special=add_special, parse_special=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Prompt:
+    text: str
+    token_ids: list[int]
