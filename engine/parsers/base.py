@@ -155,11 +155,15 @@ class Parser:
             yield from self._more()
 
     def _try_call(self, mark: str) -> Steps[None]:
+        num_calls = self._num_calls
         self._aside, self._early_arguments = mark, ""
         try:
             yield from self._read_call(mark)
-        except NotACall:
-            self._say(self._aside or "")
+        except NotACall:                             # the mark is text, and what follows it is read again
+            aside, self._aside = self._aside or "", None
+            shown = mark if self._num_calls == num_calls else ""
+            self._say(shown)
+            self._held = aside[len(shown) :] + self._held
         except EndOfText:
             if self._is_cut and mark:
                 self._space = ""
@@ -233,6 +237,11 @@ class Parser:
             self._aside += taken
         return taken
 
+    def _put_back(self, text: str) -> None:
+        self._held = text + self._held
+        if self._aside is not None:
+            self._aside = self._aside.removesuffix(text)
+
     def _take_until(self, *marks: str) -> tuple[str, str]:
         """The text before the first of `marks`, and that mark, both taken; "" while there is none: what may then be the
         beginning of one stays held. No mark may stand inside another, but at its end.
@@ -268,14 +277,16 @@ class Parser:
 
     def _name_until(self, *marks: str) -> Steps[tuple[str, str]]:
         """A name, and the mark behind it. Raises NotACall as soon as it cannot be one."""
-        name = ""
+        taken = ""
         while True:
             text, mark = self._take_until(*marks)
-            name += text
-            if not _NAME.fullmatch(name.strip()) or (mark and not name.strip()):
+            taken += text
+            name = taken.strip()
+            if not _NAME.fullmatch(name) or (mark and not name):
+                self._put_back(taken + mark)
                 raise NotACall
             if mark:
-                return name.strip(), mark
+                return name, mark
             yield from self._more()
 
 

@@ -23,7 +23,7 @@ class MistralParser(JsonCalls):
         if mark == "[CALL_ID]":
             _, mark = yield from self._name_until("[ARGS]", "{")
         if mark == "{":
-            self._held = "{" + self._held
+            self._put_back(mark)
         self._open_call(name)
         yield from self._read_arguments()
 

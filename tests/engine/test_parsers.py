@@ -92,9 +92,8 @@ def golden_parts(family: str) -> st.SearchStrategy[str]:
         places = st.integers(0, len(written))
         return st.just(written) | st.tuples(places, places).map(lambda cut: written[min(cut) : max(cut)])
 
-    return st.lists(st.sampled_from([case["written"] for case in GOLDEN[family]["case"]]).flatmap(part), max_size=4).map(
-        "".join
-    )
+    written = st.sampled_from([case["written"] for case in GOLDEN[family]["case"]])
+    return st.lists(written.flatmap(part), max_size=4).map("".join)
 
 
 def fragments() -> st.SearchStrategy[str]:
