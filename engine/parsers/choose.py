@@ -29,7 +29,7 @@ _CALLS = (
     _Row(MistralParser, ("[TOOL_CALLS]",)),
     _Row(DeepSeekParser, ("<｜tool▁call▁begin｜>",)),
     _Row(QwenCoderParser, ("<tool_call>", "<function=")),
-    _Row(HermesParser, ("<tool_call>", '"arguments"'), absent=("<arg_key>",)),
+    _Row(HermesParser, ("<tool_call>", '"arguments"'), absent=("<arg_key>", "<tool_calls>[")),
     _Row(LlamaParser, ("<|start_header_id|>", '{"name": function name, "parameters":')),
 )
 

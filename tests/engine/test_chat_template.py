@@ -98,6 +98,7 @@ def test_nothing_is_escaped_for_html_or_ascii() -> None:
         ("{{ 'user' in ['user', 'tool'] }}{{ 5 % 2 }}{{ 'a' * 3 }}", "True1aaa"),
         ("{{ '%s=%d' % ('n', 3) }}{{ '{}-{:>3}'.format('a', 7) }}", "n=3a-  7"),
         ("{{ {'a': [1, '<ñ>']} | tojson(indent=2) }}", '{\n  "a": [\n    1,\n    "<ñ>"\n  ]\n}'),
+        ("{{ [{'f': 1}] | map(attribute='f') | tojson }}", "[1]"),
         ("{{ 'a\nb' | indent(2) }}{{ 'aXbX' | replace('X', '-') }}", "a\n  ba-b-"),
         ("{% for k, v in {'b': 2, 'a': 1} | dictsort %}{{ k }}{{ v }}{% endfor %}", "a1b2"),
         ("{% for m in messages if m.role == 'user' %}{{ loop.index }}{{ loop.last }}{% endfor %}", "1True"),
