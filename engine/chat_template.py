@@ -6,14 +6,16 @@ Rendering follows transformers' `apply_chat_template`, which model makers test t
 
 from __future__ import annotations
 
+import json
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 from typing import Any, NoReturn
 
 import jinja2
+from jinja2 import meta
 
 from engine.engine import ChatMessage
 from engine.errors import InvalidRequest, TemplateError
@@ -46,6 +48,7 @@ class ChatTemplate:
         self,
         messages: Iterable[ChatMessage],
         *,
+        tools: Sequence[dict[str, Any]] = (),
         add_generation_prompt: bool = True,
         continue_final_message: bool = False,
     ) -> str:
@@ -55,27 +58,51 @@ class ChatTemplate:
         """
         messages = list(messages)
         if not continue_final_message:
-            return self._render(messages, add_generation_prompt=add_generation_prompt)
+            return self._render(messages, tools, add_generation_prompt=add_generation_prompt)
         if not messages or messages[-1].role != "assistant":
             raise InvalidRequest("Only an assistant message can be continued, as the last one.", param="messages")
         # A mark that no text holds, rather than a search for the text itself: that may be empty, or stand twice.
         mark = f"<|continued-{secrets.token_hex(16)}|>"
         marked = replace(messages[-1], content=messages[-1].content + mark)
-        before, found, _ = self._render([*messages[:-1], marked], add_generation_prompt=False).rpartition(mark)
+        before, found, _ = self._render([*messages[:-1], marked], tools, add_generation_prompt=False).rpartition(mark)
         if not found:
             raise TemplateError(
                 "The model's chat template leaves the last message out, so it cannot be continued.", param="messages"
             )
         return before
 
-    def _render(self, messages: list[ChatMessage], *, add_generation_prompt: bool) -> str:
+    @cached_property
+    def reads_tools(self) -> bool:
+        """Whether tools that are offered reach the model at all."""
+        try:
+            with metered():
+                return "tools" in meta.find_undeclared_variables(TemplateSandbox().parse(self._bounded_source()))
+        except _FAULTS_OF_A_TEMPLATE as error:
+            raise TemplateError(_sentence(error), param="messages") from error
+
+    def _render(self, messages: list[ChatMessage], tools: Sequence[dict[str, Any]], **options: bool) -> str:
+        try:
+            return self._render_once(messages, tools, **options)
+        except TemplateError:
+            if not any(message.tool_calls for message in messages):
+                raise
+            return self._render_once(messages, tools, parses_arguments=False, **options)
+
+    def _render_once(
+        self,
+        messages: list[ChatMessage],
+        tools: Sequence[dict[str, Any]],
+        *,
+        add_generation_prompt: bool,
+        parses_arguments: bool = True,
+    ) -> str:
         try:
             template = self._template
             with metered():
                 return template.render(
-                    messages=[_as_template_sees(message) for message in messages],
+                    messages=[_as_template_sees(message, parses_arguments) for message in messages],
                     add_generation_prompt=add_generation_prompt,
-                    tools=None,
+                    tools=list(tools) or None,
                     documents=None,
                     **self._special_tokens,
                 )
@@ -84,10 +111,14 @@ class ChatTemplate:
 
     @cached_property
     def _template(self) -> jinja2.Template:
+        source = self._bounded_source()
+        with metered():                  # constants are computed already here
+            return TemplateSandbox(raise_exception=_raise_exception, strftime_now=_strftime_now).template(source)
+
+    def _bounded_source(self) -> str:
         if len(self._source) > MAX_SOURCE_CHARS:
             raise TemplateError(f"The model's chat template is longer than {MAX_SOURCE_CHARS} characters: not used.")
-        with metered():                  # constants are computed already here
-            return TemplateSandbox(raise_exception=_raise_exception, strftime_now=_strftime_now).template(self._source)
+        return self._source
 
 
 class _Refused(jinja2.TemplateError):
@@ -102,15 +133,33 @@ def _strftime_now(pattern: str) -> str:
     return datetime.now().strftime(pattern)      # local time, as in transformers: the date where the person sits
 
 
-def _as_template_sees(message: ChatMessage) -> dict[str, Any]:
+def _as_template_sees(message: ChatMessage, parses_arguments: bool) -> dict[str, Any]:
+    """Most templates write the arguments of calls by `tojson` or go through them: they want the object, not its text.
+    A few put the text between others with `+`, and fail on the object.
+    """
     seen: dict[str, Any] = {"role": message.role, "content": message.content}
+    takes_thought = not (message.tool_calls and message.content)      # gpt-oss refuses both beside a call
     optional = {
         "reasoning_content": message.reasoning,
+        "thinking": message.reasoning if takes_thought else "",       # as gpt-oss calls it
         "name": message.name,
-        "tool_calls": list(message.tool_calls),
+        "tool_calls": [_with_parsed_arguments(call) if parses_arguments else call for call in message.tool_calls],
         "tool_call_id": message.tool_call_id,
     }
     return seen | {key: value for key, value in optional.items() if value}
+
+
+def _with_parsed_arguments(call: dict[str, Any]) -> dict[str, Any]:
+    arguments = call["function"].get("arguments")
+    if not isinstance(arguments, str):
+        return call
+    try:
+        parsed = json.loads(arguments or "{}")
+    except (ValueError, RecursionError):
+        return call
+    if not isinstance(parsed, dict):
+        return call
+    return call | {"function": call["function"] | {"arguments": parsed}}
 
 
 def _sentence(error: BaseException) -> str:

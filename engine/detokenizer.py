@@ -8,6 +8,7 @@ answer ends is simply not asked for any more, so an answer cut in mid-character 
 from __future__ import annotations
 
 import codecs
+from collections.abc import Iterable, Mapping
 
 from engine.backends.base import Tokenizer
 
@@ -15,10 +16,24 @@ _Utf8Decoder = codecs.getincrementaldecoder("utf-8")
 
 
 class Detokenizer:
-    def __init__(self, tokenizer: Tokenizer) -> None:
+    """Control tokens are no text, but for `marks`: spellings by token id, for whoever reads them out of the text."""
+
+    def __init__(self, tokenizer: Tokenizer, marks: Mapping[int, str] | None = None) -> None:
         self._tokenizer = tokenizer
+        self._marks = {token_id: spelling.encode() for token_id, spelling in (marks or {}).items()}
         self._decoder = _Utf8Decoder(errors="replace")
 
     def push(self, token_id: int) -> str:
         """The text that this token completes: maybe none. Pieces join to what the whole would decode to."""
-        return self._decoder.decode(self._tokenizer.token_bytes(token_id))
+        mark = self._marks.get(token_id)
+        return self._decoder.decode(self._tokenizer.token_bytes(token_id) if mark is None else mark)
+
+
+def control_marks(tokenizer: Tokenizer, spellings: Iterable[str]) -> dict[int, str]:
+    """Of `spellings` those that are control tokens, by token id: the others are text already."""
+    encoded = {spelling: tokenizer.encode(spelling, add_special=False, parse_special=True) for spelling in spellings}
+    return {
+        token_ids[0]: spelling
+        for spelling, token_ids in encoded.items()
+        if len(token_ids) == 1 and not tokenizer.token_bytes(token_ids[0])
+    }

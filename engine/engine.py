@@ -23,7 +23,7 @@ class ChatMessage:
     content: str = ""
     reasoning: str = ""                                   # never replayed as content
     name: str | None = None
-    tool_calls: tuple[dict[str, Any], ...] = ()           # as the template wants them
+    tool_calls: tuple[dict[str, Any], ...] = ()           # in OpenAI's form
     tool_call_id: str | None = None
 
 
@@ -36,6 +36,9 @@ class ChatRequest:
     cache_key: str = ""
     add_generation_prompt: bool = True
     continue_final_message: bool = False                  # the last message is an assistant's, to be continued
+    tools: tuple[dict[str, Any], ...] = ()                # that may be called, in OpenAI's form
+    must_call: bool = False                               # one of `tools`, rather than answer
+    parallel_tool_calls: bool = True                      # False: no more than one call an answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +58,22 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCallDelta:
+    """A piece of a call. The first has id and name, and no later one; their arguments join to a JSON text."""
+
+    index: int                                            # of the call in its answer
+    id: str = ""
+    name: str = ""
+    arguments: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Delta:
     """A piece of an answer. The last one has `finish_reason` and `usage`, and no text is lost before it."""
 
     text: str = ""
     reasoning: str = ""
+    tool_calls: tuple[ToolCallDelta, ...] = ()
     logprobs: tuple[TokenLogprob, ...] = ()
     num_tokens: int = 0                                   # computed for this piece
     queue_position: int | None = None                     # while waiting: 1 is next; None once it runs

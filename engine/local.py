@@ -12,14 +12,18 @@ import time
 import uuid
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from dataclasses import dataclass
 
 from engine.chat_template import ChatTemplate
 from engine.core import EngineCore
+from engine.detokenizer import control_marks
 from engine.engine import ChatMessage, ChatRequest, Delta, EngineInfo, EngineMetrics
 from engine.errors import InvalidRequest
 from engine.markers import MarkerSeal
 from engine.output_processor import OutputProcessor
 from engine.params import MAX_SEED, SamplingParams
+from engine.parsers.base import Asked, Parser
+from engine.parsers.choose import choose
 from engine.request import FinishReason, Request
 from engine.scheduler import max_sequence_tokens
 
@@ -37,21 +41,23 @@ class LocalEngine:
             source, bos_token=self._tokenizer.bos_token, eos_token=self._tokenizer.eos_token
         )
         self._seal = MarkerSeal(self._tokenizer.control_markers)
+        self._family = None if source is None else choose(source)
+        self._marks = {} if self._family is None else control_marks(self._tokenizer, self._family.marks)
 
     @property
     def info(self) -> EngineInfo:
         return self._info
 
     async def chat(self, request: ChatRequest) -> AsyncGenerator[Delta, None]:
-        prompt_token_ids = await asyncio.to_thread(self._encode_chat, request)
+        prompt = await asyncio.to_thread(self._encode_chat, request)
         core_request = self._request(
-            prompt_token_ids,
+            prompt.token_ids,
             request.params,
             user=request.user,
             priority=request.priority,
             cache_key=request.cache_key,
         )
-        async with aclosing(self._answer(core_request)) as deltas:
+        async with aclosing(self._answer(core_request, self._parser(request, prompt.text))) as deltas:
             async for delta in deltas:
                 yield delta
 
@@ -65,7 +71,7 @@ class LocalEngine:
                 yield delta
 
     async def count_tokens(self, request: ChatRequest) -> int:
-        return len(await asyncio.to_thread(self._encode_chat, request))
+        return len((await asyncio.to_thread(self._encode_chat, request)).token_ids)
 
     def metrics(self) -> EngineMetrics:
         return self._core.snapshot()
@@ -73,11 +79,13 @@ class LocalEngine:
     async def close(self) -> None:
         await self._core.close()
 
-    async def _answer(self, request: Request) -> AsyncGenerator[Delta, None]:
+    async def _answer(self, request: Request, parser: Parser | None = None) -> AsyncGenerator[Delta, None]:
         def end(reason: FinishReason) -> None:
             self._core.abort(request.request_id, reason)
 
-        processor = OutputProcessor(request, self._tokenizer, end)
+        wanted = () if parser is None else parser.marks
+        marks = {token_id: spelling for token_id, spelling in self._marks.items() if spelling in wanted}
+        processor = OutputProcessor(request, self._tokenizer, end, parser, marks)
         self._core.submit(request, processor.process)
         try:
             async for delta in processor.deltas():
@@ -108,7 +116,13 @@ class LocalEngine:
             cache_key=cache_key,
         )
 
-    def _encode_chat(self, request: ChatRequest) -> list[int]:
+    def _parser(self, request: ChatRequest, prompt: str) -> Parser | None:
+        if self._family is None:
+            return None
+        asked = Asked(prompt=prompt, tools=request.tools, parallel_tool_calls=request.parallel_tool_calls)
+        return self._family.open(asked)
+
+    def _encode_chat(self, request: ChatRequest) -> _Prompt:
         if self._template is None:
             raise InvalidRequest(
                 f"{self._info.name} has no chat template, so it cannot answer messages. "
@@ -117,15 +131,39 @@ class LocalEngine:
             )
         if not request.messages:
             raise InvalidRequest("There are no messages. Send at least one.", param="messages")
+        if request.tools:
+            self._check_tools(request, self._template)
         text = self._template.render(
             map(self._seal.sealed, self._with_system_prompt(request.messages)),
+            tools=self._seal.sealed_all(request.tools),
             add_generation_prompt=request.add_generation_prompt,
             continue_final_message=request.continue_final_message,
         )
+        pieces = self._seal.pieces(text)
         token_ids: list[int] = []
-        for piece in self._seal.pieces(text):
+        for piece in pieces:
             token_ids += self._encode(piece, add_special=False, param="messages")      # templates write BOS themselves
-        return token_ids
+        return _Prompt("".join(pieces), token_ids)
+
+    def _check_tools(self, request: ChatRequest, template: ChatTemplate) -> None:
+        if not template.reads_tools:
+            raise InvalidRequest(
+                f"{self._info.name} cannot call tools: its chat template has no place for them. "
+                "Leave them out, or choose a model that is made for tools.",
+                param="tools",
+            )
+        if self._family is None or not self._family.reads_calls:
+            raise InvalidRequest(
+                f"{self._info.name} writes its calls of tools in a form that this version does not read. "
+                "Leave the tools out, or choose another model.",
+                param="tools",
+            )
+        if request.must_call:
+            raise InvalidRequest(
+                "This version lets the model decide whether it calls a tool: it cannot make it do so. "
+                'Use tool_choice "auto" or "none".',
+                param="tool_choice",
+            )
 
     def _with_system_prompt(self, messages: tuple[ChatMessage, ...]) -> tuple[ChatMessage, ...]:
         if self._default_system_prompt is None or any(message.role == "system" for message in messages):
@@ -141,3 +179,9 @@ class LocalEngine:
                 param=param,
             ) from error
         return self._tokenizer.encode(text, add_special=add_special, parse_special=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Prompt:
+    text: str
+    token_ids: list[int]

@@ -23,19 +23,20 @@ class MarkerSeal:
 
     def sealed(self, message: ChatMessage) -> ChatMessage:
         texts = ("content", "reasoning", "name", "tool_calls", "tool_call_id")
-        return replace(message, **{field: self._seal_all(getattr(message, field)) for field in texts})
+        return replace(message, **{field: self.sealed_all(getattr(message, field)) for field in texts})
 
     def pieces(self, prompt: str) -> list[str]:
         return [piece for piece in prompt.split(self._seal) if piece]
 
-    def _seal_all(self, value: Any) -> Any:
+    def sealed_all(self, value: Any) -> Any:
+        """Strings, and whatever lists and dicts hold of them."""
         match value:
             case str():
                 return self._seal_text(value)
             case list() | tuple():
-                return type(value)(map(self._seal_all, value))
+                return type(value)(map(self.sealed_all, value))
             case dict():
-                return {self._seal_all(key): self._seal_all(each) for key, each in value.items()}
+                return {self.sealed_all(key): self.sealed_all(each) for key, each in value.items()}
         return value
 
     def _seal_text(self, text: str) -> str:

@@ -10,7 +10,7 @@ import json
 import re
 import string
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from functools import wraps
 from types import BuiltinMethodType
@@ -216,6 +216,7 @@ def _tojson(
 ) -> str:
     """Plain JSON, as transformers has it: Jinja's own filter would escape <, > and & for HTML."""
     indent = None if indent is None else min(indent, MAX_INDENT)
+    value = list(value) if isinstance(value, Iterator) else value       # of `map` and `select`
     return json.dumps(
         bounded(value), ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys
     )

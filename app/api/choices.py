@@ -6,13 +6,13 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeAlias
 from uuid import uuid4
 
 from app.services.engines import EngineRegistry
-from engine.engine import Delta, Engine, TokenLogprob, Usage
+from engine.engine import Delta, Engine, TokenLogprob, ToolCallDelta, Usage
 from engine.request import FinishReason
 
 SILENCE_S = 10.0        # nothing said for so long, while queued or reading a long prompt: time for a ping
@@ -64,6 +64,7 @@ class Choice:
 
     text: str = ""
     reasoning: str = ""
+    tool_calls: list[ToolCallDelta] = field(default_factory=list)       # each of them whole
     logprobs: list[TokenLogprob] = field(default_factory=list)
     finish_reason: FinishReason | None = None
     usage: Usage = field(default_factory=Usage)
@@ -71,6 +72,12 @@ class Choice:
     def add(self, delta: Delta) -> None:
         self.text += delta.text
         self.reasoning += delta.reasoning
+        for piece in delta.tool_calls:
+            if piece.id:
+                self.tool_calls.append(piece)
+            else:
+                call = self.tool_calls[piece.index]
+                self.tool_calls[piece.index] = replace(call, arguments=call.arguments + piece.arguments)
         self.logprobs.extend(delta.logprobs)
         self.finish_reason = delta.finish_reason or self.finish_reason
         self.usage = delta.usage or self.usage

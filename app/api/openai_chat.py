@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -13,6 +13,7 @@ from app.api.choices import Ask, Choice, Piece, answer, collect, from_first, log
 from app.api.dependencies import CurrentUser, JsonObject, ServicesOf
 from app.api.openai_messages import parse_messages
 from app.api.openai_parameters import Int, Parameters
+from app.api.openai_tools import call_body, call_piece, parse_tools
 from app.api.sse import PING, EventStream, event, unless_disconnected
 from engine.engine import ChatRequest, Delta, TokenLogprob, Usage
 from engine.errors import InvalidRequest
@@ -44,10 +45,21 @@ async def create_chat_completion(
 ) -> Response:
     parameters = ChatParameters.parse(body)
     messages = parse_messages(body.get("messages"))
+    offered = parse_tools(body)
     _refuse_what_is_not_here(body)
     sampling = parameters.sampling(max_tokens=parameters.length, logprobs=parameters.num_logprobs)
     model = await services.models.find(parameters.model)
-    requests = [ChatRequest(messages=messages, params=params, user=user.id) for params in sampling]
+    requests = [
+        ChatRequest(
+            messages=messages,
+            params=params,
+            user=user.id,
+            tools=offered.tools,
+            must_call=offered.must_call,
+            parallel_tool_calls=offered.parallel_tool_calls,
+        )
+        for params in sampling
+    ]
     pieces = answer(services.engines, model.id, [_ask(asked) for asked in requests])
     if not parameters.stream:
         choices = await unless_disconnected(request, collect(pieces, len(requests)))
@@ -68,11 +80,6 @@ def _refuse_what_is_not_here(body: dict[str, Any]) -> None:
             pass
         case _:
             raise InvalidRequest("response_format: this version answers with plain text only.", param="response_format")
-    for name, choice in (("tools", "tool_choice"), ("functions", "function_call")):
-        if body.get(name) and body.get(choice) != "none":
-            raise InvalidRequest(f"{name}: this version cannot call tools. Leave them out.", param=name)
-        if not body.get(name) and body.get(choice) not in (None, "none", "auto"):
-            raise InvalidRequest(f"{choice} is only allowed together with {name}.", param=choice)
     if body.get("modalities") not in (None, ["text"]):
         raise InvalidRequest("modalities: this version answers with text only.", param="modalities")
 
@@ -93,8 +100,13 @@ def _whole(choices: Sequence[Choice], head: dict[str, Any]) -> dict[str, Any]:
 
 
 def _message(choice: Choice) -> dict[str, Any]:
-    reasoning = {"reasoning_content": choice.reasoning} if choice.reasoning else {}
-    return {"role": "assistant", "content": choice.text, "refusal": None} | reasoning
+    content = None if choice.tool_calls and not choice.text else choice.text
+    message: dict[str, Any] = {"role": "assistant", "content": content, "refusal": None}
+    if choice.reasoning:
+        message["reasoning_content"] = choice.reasoning
+    if choice.tool_calls:
+        message["tool_calls"] = [call_body(call) for call in choice.tool_calls]
+    return message
 
 
 async def _chunks(
@@ -112,8 +124,10 @@ async def _chunks(
                 yield PING
                 continue
             index, delta = piece
-            if content := _content_of(delta):
-                yield event(_chunk(head, index, content, logprobs=_logprobs(delta.logprobs)))
+            logprobs = _logprobs(delta.logprobs)
+            for content in _contents_of(delta):
+                yield event(_chunk(head, index, content, logprobs=logprobs))
+                logprobs = None
             if delta.finish_reason is not None:
                 usages[index] = delta.usage or Usage()
                 yield event(_chunk(head, index, {}, finish_reason=delta.finish_reason))
@@ -121,17 +135,21 @@ async def _chunks(
         yield event(head | {"choices": [], "usage": usage_body(usages, num_choices_a_prompt=num_choices)})
 
 
-def _content_of(delta: Delta) -> dict[str, str]:
+def _contents_of(delta: Delta) -> Iterator[dict[str, Any]]:
+    """Of the chunks to send; pieces of calls one by one, for clients join two of one call wrongly."""
     content = {"reasoning_content": delta.reasoning} if delta.reasoning else {}
-    if delta.text or (delta.logprobs and not content):
+    if delta.text or (delta.logprobs and not content and not delta.tool_calls):
         content["content"] = delta.text
-    return content
+    if content:
+        yield content
+    for piece in delta.tool_calls:
+        yield {"tool_calls": [call_piece(piece)]}
 
 
 def _chunk(
     head: dict[str, Any],
     index: int,
-    delta: dict[str, str],
+    delta: dict[str, Any],
     *,
     logprobs: dict[str, Any] | None = None,
     finish_reason: str | None = None,

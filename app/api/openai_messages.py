@@ -66,7 +66,7 @@ def _tool_calls(calls: Any, place: str) -> tuple[dict[str, Any], ...]:
             f"{place} must be a list of objects with id, type and a function of name and arguments (a JSON string).",
             param=place,
         )
-    return tuple(calls)
+    return tuple({"type": "function"} | call for call in calls)
 
 
 def _is_tool_call(call: Any) -> bool:

@@ -65,7 +65,7 @@ class GenerationService:
             question.user_id,
             model_id,
             text=answer.content,
-            reasoning=answer.reasoning,
+            reasoning=answer.reasoning if answer.content else "",       # without a word of text it begins anew
             stats=_stats_so_far(answer),
         )
         saver = _Saver(self._db, generation, on_gone=lambda: self._cancel(answer.id, MessageStatus.STOPPED))

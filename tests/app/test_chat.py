@@ -14,7 +14,7 @@ from app.services.chat import Sent
 from app.services.container import Services
 from app.services.generation import Generation, GenerationState
 from engine.backends.scripted import Gate, ScriptedBackend
-from engine.backends.scripted_tokenizer import ByteTokenizer
+from engine.backends.scripted_tokenizer import THINKING_TEMPLATE, ByteTokenizer
 from store.tables import Message, MessageRole, MessageStatus
 from tests.app.conftest import COUNTING, PARIS
 from tests.app.house import PASSWORD, Shelf, turn, until
@@ -223,6 +223,30 @@ async def test_stop_saves_what_is_there_and_continue_goes_on_from_it(
     assert (whole.duration_s or 0.0) > (answer.duration_s or 0.0) > 0.0
     await services.chat.stop(user_id, sent.answer_id)           # nothing left to stop
     assert await texts(services, user_id, sent.conversation_id) == ["Count", whole.content]
+
+
+async def test_a_thought_is_kept_beside_the_answer_and_begun_anew_where_no_answer_came_of_it(
+    services: Services, user_id: str, shelf: Shelf
+) -> None:
+    gate, tokenizer = Gate(), ByteTokenizer(chat_template=THINKING_TEMPLATE)
+    await shelf.put(services, "thinker", lambda: ScriptedBackend("Hm, {x}.</think>42", tokenizer=tokenizer, gate=gate))
+    sent = await services.chat.send(user_id, None, "Think", model_id="thinker")
+    generation = services.generations.get(sent.answer_id)
+    assert generation is not None
+    gate.allow(5)
+    async for _ in generation.follow():
+        if generation.reasoning:
+            break
+    await services.chat.stop(user_id, sent.answer_id)
+    answer = await stored(services, sent)
+    assert (answer.content, answer.status) == ("", MessageStatus.STOPPED)
+    assert "Hm, {x}.".startswith(answer.reasoning)
+    assert answer.reasoning
+
+    gate.open()
+    await services.chat.continue_answer(user_id, sent.answer_id)
+    whole = await ended(services, sent)
+    assert (whole.reasoning, whole.content, whole.status) == ("Hm, {x}.", "42", MessageStatus.COMPLETE)
 
 
 async def test_stopping_before_anything_has_begun(services: Services, user_id: str, gate: Gate) -> None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import openai
 import pytest
-from openai.types.chat import ChatCompletionMessageParam
+from openai.types.chat import ChatCompletionMessageFunctionToolCall as FunctionCall
+from openai.types.chat import ChatCompletionMessageParam, ChatCompletionToolParam
 
+from engine.backends.scripted import ScriptedBackend
+from engine.backends.scripted_tokenizer import HERMES_TEMPLATE, ByteTokenizer
 from tests.app.conftest import COUNTING, PARIS
-from tests.app.house import Person
+from tests.app.house import House, Person
 
 QUESTION: list[ChatCompletionMessageParam] = [{"role": "user", "content": "What is the capital of France?"}]
 
@@ -68,6 +71,46 @@ def test_completions_are_16_tokens_long_unless_told_otherwise_and_several_prompt
     assert logprobs.text_offset == list(range(16))
     assert answers.usage is not None
     assert answers.usage.completion_tokens == 64
+
+
+WEATHER: ChatCompletionToolParam = {
+    "type": "function",
+    "function": {"name": "get_weather", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}},
+}
+TWO_CALLS = "".join(
+    f'<tool_call>{{"name": "get_weather", "arguments": {{"city": "{city}"}}}}</tool_call>' for city in ("Paris", "東京")
+)
+
+
+@pytest.fixture(scope="module")
+def helper(house: House) -> str:
+    tokenizer = ByteTokenizer(chat_template=HERMES_TEMPLATE)
+    replies = {"18 degrees": "Warm.", "": TWO_CALLS}
+    house.do(house.shelf.put(house.services, "caller", lambda: ScriptedBackend(replies, tokenizer=tokenizer)))
+    return "caller"
+
+
+def test_tools_are_called_and_their_answers_heard(client: openai.OpenAI, helper: str) -> None:
+    answer = client.chat.completions.create(model=helper, messages=QUESTION, tools=[WEATHER])
+    choice = answer.choices[0]
+    assert (choice.finish_reason, choice.message.content) == ("tool_calls", None)
+    calls = [call for call in choice.message.tool_calls or [] if isinstance(call, FunctionCall)]
+    assert [call.function.arguments for call in calls] == ['{"city": "Paris"}', '{"city": "東京"}']
+    heard: list[ChatCompletionMessageParam] = [
+        *QUESTION,
+        choice.message.to_dict(),      # type: ignore[list-item]
+        *({"role": "tool", "tool_call_id": call.id, "content": "18 degrees"} for call in calls),
+    ]
+    warm = client.chat.completions.create(model=helper, messages=heard, tools=[WEATHER])
+    assert warm.choices[0].message.content == "Warm."
+
+
+def test_the_stream_helper_puts_calls_together(client: openai.OpenAI, helper: str) -> None:
+    with client.chat.completions.stream(model=helper, messages=QUESTION, tools=[WEATHER]) as stream:
+        stream.until_done()
+        message = stream.get_final_completion().choices[0].message
+    assert [call.function.name for call in message.tool_calls or []] == ["get_weather"] * 2
+    assert [call.function.arguments for call in message.tool_calls or []] == ['{"city": "Paris"}', '{"city": "東京"}']
 
 
 def test_models(client: openai.OpenAI) -> None:

@@ -45,6 +45,35 @@ def test_tools_and_reasoning_are_there_when_a_message_has_them() -> None:
     assert render("{{ messages[0].tool_calls is defined }} {{ tools is none }}") == "False True"
 
 
+CALL = {"id": "c1", "type": "function", "function": {"name": "time", "arguments": '{"zone": "UTC"}'}}
+
+
+def test_arguments_are_an_object_to_templates_and_text_to_those_that_can_only_take_text() -> None:
+    caller = ChatMessage(role="assistant", tool_calls=(CALL,))
+    source = "{{ messages[0].tool_calls[0].function.arguments | tojson }}"
+    assert render(source, caller) == '{"zone": "UTC"}'
+    assert render("{{ 'args ' + messages[0].tool_calls[0].function.arguments }}", caller) == 'args {"zone": "UTC"}'
+    odd = CALL | {"function": {"name": "time", "arguments": "not JSON"}}
+    assert render(source, ChatMessage(role="assistant", tool_calls=(odd,))) == '"not JSON"'
+
+
+def test_tools_reach_templates_that_have_a_place_for_them() -> None:
+    template = ChatTemplate("{% if tools %}{{ tools | tojson }}{% endif %}")
+    assert template.reads_tools
+    assert template.render([HELLO], tools=[{"type": "function"}]) == '[{"type": "function"}]'
+    assert template.render([HELLO]) == ""
+    assert not ChatTemplate(CHATML_TEMPLATE).reads_tools
+    assert not ChatTemplate("{% set tools = 1 %}{{ tools }}").reads_tools
+    with pytest.raises(TemplateError, match="broken"):
+        _ = ChatTemplate("{% if %}").reads_tools
+
+
+def test_a_thought_is_not_given_beside_the_text_of_a_call() -> None:
+    source = "{{ messages[0].thinking }}|{{ messages[0].reasoning_content }}"
+    assert render(source, ChatMessage(role="assistant", reasoning="Hm.", tool_calls=(CALL,))) == "Hm.|Hm."
+    assert render(source, ChatMessage(role="assistant", content="x", reasoning="Hm.", tool_calls=(CALL,))) == "|Hm."
+
+
 def test_consecutive_messages_of_one_role_stay_as_they_are() -> None:
     assert render("{% for m in messages %}[{{ m.content }}]{% endfor %}", HELLO, HELLO) == "[Hello][Hello]"
 
@@ -69,6 +98,7 @@ def test_nothing_is_escaped_for_html_or_ascii() -> None:
         ("{{ 'user' in ['user', 'tool'] }}{{ 5 % 2 }}{{ 'a' * 3 }}", "True1aaa"),
         ("{{ '%s=%d' % ('n', 3) }}{{ '{}-{:>3}'.format('a', 7) }}", "n=3a-  7"),
         ("{{ {'a': [1, '<ñ>']} | tojson(indent=2) }}", '{\n  "a": [\n    1,\n    "<ñ>"\n  ]\n}'),
+        ("{{ [{'f': 1}] | map(attribute='f') | tojson }}", "[1]"),
         ("{{ 'a\nb' | indent(2) }}{{ 'aXbX' | replace('X', '-') }}", "a\n  ba-b-"),
         ("{% for k, v in {'b': 2, 'a': 1} | dictsort %}{{ k }}{{ v }}{% endfor %}", "a1b2"),
         ("{% for m in messages if m.role == 'user' %}{{ loop.index }}{{ loop.last }}{% endfor %}", "1True"),

@@ -20,6 +20,7 @@ from engine.backends.llama_cpp.context import Context, ContextShape, StreamRow
 from engine.backends.llama_cpp.model import RunOptions
 from engine.backends.llama_cpp.tokenizer import LlamaTokenizer
 from engine.batch import Batch, BatchRow, Release
+from engine.detokenizer import control_marks
 from engine.engine import ChatMessage, ChatRequest
 from engine.errors import EngineFailed, InvalidRequest, ModelLoadError
 from engine.load import LoadLimits, ModelSpec, load_engine
@@ -198,6 +199,10 @@ class TestTheTokenizer:
     def test_takes_any_text(self, tokenizer: LlamaTokenizer, text: str, bytes_out: bytes) -> None:
         token_ids = tokenizer.encode(text, add_special=False, parse_special=True)
         assert b"".join(map(tokenizer.token_bytes, token_ids)) == bytes_out
+
+    def test_tells_control_tokens_from_marks_that_are_text(self, tokenizer: LlamaTokenizer) -> None:
+        marks = control_marks(tokenizer, ["<|im_start|>", "<tool_call>", "a"])
+        assert marks == {tokenizer.vocab_size - 2: "<|im_start|>"}
 
     def test_knows_its_markers(self, tokenizer: LlamaTokenizer) -> None:
         assert (tokenizer.bos_token, tokenizer.eos_token) == ("<|endoftext|>", "<|im_end|>")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from engine.backends.scripted import Gate, ScriptedBackend
-from engine.backends.scripted_tokenizer import ByteTokenizer
+from engine.backends.scripted_tokenizer import HERMES_TEMPLATE, THINKING_TEMPLATE, ByteTokenizer
 from engine.core import EngineCore
 from engine.engine import ChatMessage, ChatRequest, Delta, Engine, EngineInfo
 from engine.errors import ContextLengthExceeded, EngineFailed, InvalidRequest, QueueFull, TemplateError
@@ -66,10 +66,10 @@ async def text_of(deltas: AsyncIterator[Delta]) -> str:
     return "".join([delta.text async for delta in deltas])
 
 
-def prompts_seen(reply: str = "ok") -> tuple[ScriptedBackend, list[str]]:
+def prompts_seen(reply: str = "ok", tokenizer: ByteTokenizer | None = None) -> tuple[ScriptedBackend, list[str]]:
     """A back end that notes each prompt."""
     seen: list[str] = []
-    tokenizer = ByteTokenizer()
+    tokenizer = tokenizer or ByteTokenizer()
 
     def next_token(token_ids: Any, num_prompt_tokens: int) -> int:
         if len(token_ids) == num_prompt_tokens:
@@ -209,6 +209,86 @@ async def test_raw_text_and_token_ids_are_continued_without_a_template(start: St
     assert await text_of(engine.complete("Once <|im_end|>", GREEDY)) == "ok"
     assert await text_of(engine.complete([72, 105], GREEDY)) == "ok"
     assert seen == ["Once >", "Hi"]
+
+
+# Thought and tools
+
+
+def tool(name: str) -> dict[str, Any]:
+    return {"type": "function", "function": {"name": name, "description": "", "parameters": {"type": "object"}}}
+
+
+async def test_a_thought_that_the_template_begins_is_no_part_of_the_answer(start: Start) -> None:
+    engine = await start(ScriptedBackend("abc</think>42", tokenizer=ByteTokenizer(chat_template=THINKING_TEMPLATE)))
+    deltas = await all_of(engine.chat(chat()))
+    assert "".join(delta.reasoning for delta in deltas) == "abc"
+    assert "".join(delta.text for delta in deltas) == "42"
+    assert deltas[-1].usage is not None
+    assert deltas[-1].usage.reasoning_tokens == len("abc</think>")
+
+
+async def test_a_thought_without_an_end_leaves_no_answer(start: Start) -> None:
+    engine = await start(ScriptedBackend("abc </thi", tokenizer=ByteTokenizer(chat_template=THINKING_TEMPLATE)))
+    deltas = await all_of(engine.chat(chat()))
+    assert "".join(delta.reasoning for delta in deltas) == "abc </thi"
+    assert "".join(delta.text for delta in deltas) == ""
+
+
+async def test_an_answer_that_is_continued_does_not_think_again(start: Start) -> None:
+    engine = await start(ScriptedBackend(" is Paris.", tokenizer=ByteTokenizer(chat_template=THINKING_TEMPLATE)))
+    request = chat("user: Hi", "assistant: The capital", continue_final_message=True)
+    assert await text_of(engine.chat(request)) == " is Paris."
+
+
+async def test_tools_stand_in_the_prompt_and_calls_come_back(start: Start) -> None:
+    reply = 'Look. <tool_call>{"name": "get_time", "arguments": {"zone": "漢字"}}</tool_call>'
+    backend, seen = prompts_seen(reply, ByteTokenizer(chat_template=HERMES_TEMPLATE))
+    engine = await start(backend)
+    deltas = await all_of(engine.chat(chat(tools=(tool("get_time"),))))
+    assert '"name": "get_time"' in seen[0]
+    assert "".join(delta.text for delta in deltas) == "Look."
+    pieces = [piece for delta in deltas for piece in delta.tool_calls]
+    assert [piece.name for piece in pieces if piece.id] == ["get_time"]
+    assert "".join(piece.arguments for piece in pieces) == '{"zone": "漢字"}'
+    assert deltas[-1].finish_reason is FinishReason.TOOL_CALLS
+    assert await engine.count_tokens(chat(tools=(tool("get_time"),))) > await engine.count_tokens(chat())
+
+
+async def test_without_tools_what_looks_like_a_call_is_text(start: Start) -> None:
+    reply = '<tool_call>{"name": "get_time", "arguments": {}}</tool_call>'
+    engine = await start(ScriptedBackend(reply, tokenizer=ByteTokenizer(chat_template=HERMES_TEMPLATE)))
+    assert await text_of(engine.chat(chat())) == reply
+
+
+async def test_marks_that_are_control_tokens_are_read_where_they_mean_something(start: Start) -> None:
+    tokenizer = ByteTokenizer(
+        markers=["[TOOL_CALLS]", "[ARGS]", "[/THINK]"], chat_template="{{ tools }}[TOOL_CALLS]{{ messages }}[/THINK]"
+    )
+    reply = tokenizer.encode('Hm.[/THINK]So.[TOOL_CALLS]f[ARGS]{"a": 1}', add_special=False, parse_special=True)
+    engine = await start(ScriptedBackend(reply, tokenizer=tokenizer))
+    deltas = await all_of(engine.chat(chat(tools=(tool("f"),))))
+    assert "".join(delta.text for delta in deltas) == "Hm.[/THINK]So."      # no thought was begun
+    assert [piece.name for delta in deltas for piece in delta.tool_calls if piece.id] == ["f"]
+    assert await text_of(engine.chat(chat())) == 'Hm.[/THINK]So.f{"a": 1}'
+    assert await text_of(engine.complete("x", GREEDY)) == 'Hm.So.f{"a": 1}'
+
+
+@pytest.mark.parametrize(
+    ("template", "options", "param", "words"),
+    [
+        (None, {}, "tools", "cannot call tools: its chat template has no place for them"),
+        ("{{ tools }} {{ messages }} <|unheard_of|>", {}, "tools", "in a form that this version does not read"),
+        (HERMES_TEMPLATE, {"must_call": True}, "tool_choice", "lets the model decide whether it calls a tool"),
+    ],
+)
+async def test_tools_that_a_model_cannot_be_given_are_refused(
+    start: Start, template: str | None, options: dict[str, Any], param: str, words: str
+) -> None:
+    tokenizer = ByteTokenizer() if template is None else ByteTokenizer(chat_template=template)
+    engine = await start(ScriptedBackend("ok", tokenizer=tokenizer))
+    with pytest.raises(InvalidRequest, match=words) as refused:
+        await all_of(engine.chat(chat(tools=(tool("f"),), **options)))
+    assert refused.value.param == param
 
 
 # What is refused

@@ -1,22 +1,28 @@
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
+from itertools import pairwise
+from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from engine.backends.scripted_tokenizer import ByteTokenizer
 from engine.batch import SampledToken
 from engine.core import CoreOutput
-from engine.engine import Delta, Usage
+from engine.engine import Delta, ToolCallDelta, Usage
 from engine.errors import EngineFailed
 from engine.output_processor import OutputProcessor
 from engine.params import SamplingParams
+from engine.parsers.base import Asked, Parser
+from engine.parsers.choose import choose
 from engine.request import FinishReason, Request
 
 
 class Answer:
     """A processor with what the core would tell it, and what it told the core."""
 
-    def __init__(self, *stop: str) -> None:
+    def __init__(self, *stop: str, parser: Parser | None = None) -> None:
         self.ended_for: list[FinishReason] = []
         request = Request(
             request_id="r",
@@ -26,7 +32,7 @@ class Answer:
             max_tokens=100,
             arrival_s=0.0,
         )
-        self._processor = OutputProcessor(request, ByteTokenizer(), self.ended_for.append)
+        self._processor = OutputProcessor(request, ByteTokenizer(), self.ended_for.append, parser)
         self.deltas: AsyncIterator[Delta] = self._processor.deltas()
 
     def tell(
@@ -168,3 +174,91 @@ async def test_an_abort_by_somebody_else_is_an_error() -> None:
     answer.tell(finish=FinishReason.ABORT)
     with pytest.raises(EngineFailed, match="stopped before its answer was complete"):
         await anext(answer.deltas)
+
+
+# Thought and calls
+
+
+TOOLS = ({"type": "function", "function": {"name": "f"}},)
+HERMES = '<think></think> <tool_call>{"name": <name>, "arguments": <object>}</tool_call>'
+CALL = '<tool_call>{"name": "f", "arguments": {"a": 1}}</tool_call>'
+
+
+def parsed_answer(*stop: str, prompt: str = "", tools: tuple[dict[str, Any], ...] = TOOLS) -> Answer:
+    family = choose(HERMES)
+    assert family is not None
+    return Answer(*stop, parser=family.open(Asked(prompt=prompt, tools=tools)))
+
+
+async def test_thought_text_and_calls_come_apart_and_calls_are_the_reason_it_ended() -> None:
+    answer = parsed_answer()
+    answer.tell(f"<think>Hm.</think>\n\nLook.\n{CALL}", FinishReason.STOP)
+    (delta,) = await answer.all()
+    assert (delta.reasoning, delta.text, delta.finish_reason) == ("Hm.", "Look.", FinishReason.TOOL_CALLS)
+    first, rest = delta.tool_calls
+    assert (first.index, first.name, first.arguments) == (0, "f", "")
+    assert rest == ToolCallDelta(index=0, arguments='{"a": 1}')
+    assert first.id
+
+
+async def test_arguments_come_as_they_are_written() -> None:
+    answer = parsed_answer()
+    answer.tell('<tool_call>{"name": "f", "arguments": {"te')
+    first = await anext(answer.deltas)
+    assert [(piece.name, piece.arguments) for piece in first.tool_calls] == [("f", ""), ("", '{"te')]
+    answer.tell('xt": "Hi')
+    assert (await anext(answer.deltas)).tool_calls == (ToolCallDelta(index=0, arguments='xt": "Hi'),)
+
+
+async def test_a_call_that_is_cut_by_its_length_says_so() -> None:
+    answer = parsed_answer()
+    answer.tell('<tool_call>{"name": "f", "arguments": {"te', FinishReason.LENGTH)
+    (delta,) = await answer.all()
+    assert (delta.text, delta.finish_reason) == ("", FinishReason.LENGTH)
+    assert delta.tool_calls[1].arguments == '{"te'
+
+
+async def test_reasoning_tokens_are_those_up_to_the_end_of_the_thought() -> None:
+    answer = parsed_answer(prompt="<think>\n")
+    answer.tell("abc</think>42", FinishReason.STOP)
+    (delta,) = await answer.all()
+    assert (delta.reasoning, delta.text) == ("abc", "42")
+    assert delta.usage is not None
+    assert (delta.usage.completion_tokens, delta.usage.reasoning_tokens) == (13, 11)
+
+
+async def test_stop_strings_count_in_the_text_alone() -> None:
+    answer = parsed_answer("a", "Hm")
+    answer.tell(f"<think>Hm, a b.</think>{CALL}x a y")
+    deltas = await answer.all()
+    assert "".join(delta.reasoning for delta in deltas) == "Hm, a b."
+    assert deltas[-1].tool_calls[-1].arguments == '{"a": 1}'
+    assert text_of(deltas) == "x "
+    assert answer.ended_for == [FinishReason.STOP]
+
+
+async def test_every_token_of_thought_text_and_calls_has_its_logprob_once() -> None:
+    answer = parsed_answer()
+    written = f"<think>Hm.</think> Look. {CALL} So."
+    for character in written:
+        answer.tell(character, logprobs=True)
+    answer.tell(finish=FinishReason.STOP)
+    deltas = await answer.all()
+    assert "".join(entry.token for delta in deltas for entry in delta.logprobs) == written
+
+
+@given(written=st.binary(max_size=40) | st.text(max_size=20).map(str.encode), cuts=st.lists(st.integers(0, 80)))
+@settings(deadline=None, derandomize=True)
+def test_any_bytes_cut_anywhere_mean_the_same(written: bytes, cuts: list[int]) -> None:
+    def meant(pieces: Iterable[bytes]) -> tuple[str, str, str]:
+        answer = parsed_answer()
+        for piece in pieces:
+            answer.tell(piece)
+        answer.tell(finish=FinishReason.STOP)
+        deltas = asyncio.run(answer.all())
+        calls = "".join(piece.name + piece.arguments for delta in deltas for piece in delta.tool_calls)
+        return text_of(deltas), "".join(delta.reasoning for delta in deltas), calls
+
+    written = b"<think>" + written + b"</think>" + CALL.encode() + written
+    places = [0, *sorted(cuts), len(written)]
+    assert meant(written[start:end] for start, end in pairwise(places)) == meant([written])

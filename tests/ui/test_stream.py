@@ -11,6 +11,8 @@ import pytest
 
 import ui.stream
 from app.services.generation import Generation, GenerationState, utf16_length
+from engine.backends.scripted import ScriptedBackend
+from engine.backends.scripted_tokenizer import THINKING_TEMPLATE, ByteTokenizer
 from store.tables import MessageStatus
 from tests.ui.conftest import PARIS, Home, Person
 from ui.stream import _followed, _with_pings
@@ -28,9 +30,9 @@ def _events(text: str) -> list[tuple[str, Any, str | None]]:
     return events
 
 
-async def _answer(person: Person, question: str) -> str:
+async def _answer(person: Person, question: str, *, model_id: str | None = None) -> str:
     """The id of a finished answer."""
-    sent = await person.home.services.chat.send(person.id, None, question)
+    sent = await person.home.services.chat.send(person.id, None, question, model_id=model_id)
     generation = person.home.services.generations.get(sent.answer_id)
     assert generation is not None
     async for _ in generation.follow():
@@ -50,6 +52,19 @@ async def test_a_finished_answer_comes_whole_and_says_how_it_ended(ada: Person) 
     assert name == "done"
     assert (state["status"], state["finish"], state["error"]) == ("complete", "stop", None)
     assert f"{len(PARIS) + 1} tokens" in state["stats"] or f"{len(PARIS)} tokens" in state["stats"]
+
+
+async def test_the_thought_before_an_answer_comes_with_its_end(ada: Person) -> None:
+    tokenizer = ByteTokenizer(chat_template=THINKING_TEMPLATE)
+    await ada.home.shelf.put(
+        ada.home.services, "thinker", lambda: ScriptedBackend("abc</think>42", tokenizer=tokenizer)
+    )
+    answer_id = await _answer(ada, "Think.", model_id="thinker")
+    async with ada.http() as browser:
+        response = await browser.get(f"/ui/stream/{answer_id}")
+    *_, message, (name, state, _) = _events(response.text)
+    assert message == ("message", [0, "42"], "2")
+    assert (name, state["reasoning"]) == ("done", "abc")
 
 
 async def test_one_goes_on_from_any_offset(ada: Person, monkeypatch: pytest.MonkeyPatch) -> None:

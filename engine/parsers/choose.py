@@ -1,0 +1,75 @@
+"""Which parser reads a model's answers: a table of marks that its chat template holds. `LocalEngine` asks when made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine.parsers.base import Asked, Parser, Thinking, marks_of
+from engine.parsers.deepseek import DeepSeekParser
+from engine.parsers.gemma import GemmaParser
+from engine.parsers.harmony import HarmonyParser
+from engine.parsers.hermes import HermesParser
+from engine.parsers.llama import LlamaParser
+from engine.parsers.mistral import MistralParser
+from engine.parsers.qwen_coder import QwenCoderParser
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    parser: type[Parser]
+    marks: tuple[str, ...]                      # the template holds all of these
+    absent: tuple[str, ...] = ()                # and none of these: they tell a family that is not read here
+
+
+# The first row that fits is taken.
+_CALLS = (
+    _Row(HarmonyParser, ("<|channel|>", "<|message|>", "commentary")),
+    _Row(GemmaParser, ("<|tool_call>",)),
+    _Row(GemmaParser, ("<start_function_call>",)),
+    _Row(MistralParser, ("[TOOL_CALLS]",)),
+    _Row(DeepSeekParser, ("<｜tool▁call▁begin｜>",)),
+    _Row(QwenCoderParser, ("<tool_call>", "<function=")),
+    _Row(HermesParser, ("<tool_call>", '"arguments"'), absent=("<arg_key>", "<tool_calls>[")),
+    _Row(LlamaParser, ("<|start_header_id|>", '{"name": function name, "parameters":')),
+)
+
+_THOUGHTS = (
+    # what the template holds, the marks
+    ("<|channel>thought", Thinking("<|channel>thought", "<channel|>")),
+    ("[/THINK]", Thinking("[THINK]", "[/THINK]")),
+    ("</think>", Thinking("<think>", "</think>")),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """How one model writes."""
+
+    parser: type[Parser]
+    thinking: Thinking | None
+
+    @property
+    def reads_calls(self) -> bool:
+        return self.parser is not Parser
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """All that any of its parsers may want to see."""
+        return (*marks_of(self.thinking), *self.parser.always, *self.parser.opens, *self.parser.inside)
+
+    def open(self, asked: Asked) -> Parser | None:
+        """A parser for one answer; None where its text is all there can be."""
+        parser = self.parser(asked, self.thinking)
+        return parser if parser.marks else None
+
+
+def choose(template: str) -> Family | None:
+    """None: answers of this model are plain text."""
+    parser = next((row.parser for row in _CALLS if _fits(row, template)), Parser)
+    is_apart = parser is HarmonyParser           # thoughts are messages of their own there
+    thinking = None if is_apart else next((thinking for mark, thinking in _THOUGHTS if mark in template), None)
+    return None if parser is Parser and thinking is None else Family(parser, thinking)
+
+
+def _fits(row: _Row, template: str) -> bool:
+    return all(mark in template for mark in row.marks) and not any(mark in template for mark in row.absent)

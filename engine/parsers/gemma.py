@@ -1,0 +1,41 @@
+"""Gemma: `call:f{key:<|"|>text<|"|>,other:1}` between marks of its own; FunctionGemma writes `<escape>` for the quotes.
+
+It is JSON but for its keys and quotes, and is made into it when the call is whole.
+"""
+
+from __future__ import annotations
+
+import re
+
+from engine.parsers.base import NotACall, Parser, Steps, as_json
+
+_CLOSES = {"<|tool_call>": "<tool_call|>", "<start_function_call>": "<end_function_call>"}
+_QUOTES = ('<|"|>', "<escape>")
+_TEXT_OR_KEY = re.compile(r'(?:<\|"\|>|<escape>)(.*?)(?:<\|"\|>|<escape>|$)|([{,]\s*)([^\s:{}\[\],"<]+)\s*:', re.DOTALL)
+
+
+class GemmaParser(Parser):
+    opens = tuple(_CLOSES)
+    inside = (*_CLOSES.values(), *_QUOTES)
+    always = ("<|channel>",)                         # a token of its own, with which the mark of a thought begins
+
+    def _read_call(self, mark: str) -> Steps[None]:
+        yield from self._sign()
+        if not (yield from self._skip("call:")):
+            raise NotACall
+        name, _ = yield from self._name_until("{")
+        self._open_call(name)
+        written = "{"
+        while True:
+            text, closing = self._take_until(_CLOSES[mark])
+            written += text
+            if closing or self._is_whole:
+                self._add_arguments(_TEXT_OR_KEY.sub(_in_json, written.strip()))
+            if closing:
+                return
+            yield from self._more()
+
+
+def _in_json(found: re.Match[str]) -> str:
+    text, before_key, key = found.groups()
+    return as_json(text) if key is None else f"{before_key}{as_json(key)}:"

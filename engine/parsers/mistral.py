@@ -1,0 +1,31 @@
+"""Mistral: `[TOOL_CALLS][{"name": "f", "arguments": {…}}, …]`, and since 2025 `[TOOL_CALLS]f[ARGS]{…}`, one a call."""
+
+from __future__ import annotations
+
+import secrets
+import string
+
+from engine.parsers.base import Steps
+from engine.parsers.json_calls import JsonCalls
+
+_ID_CHARS = string.ascii_letters + string.digits
+
+
+class MistralParser(JsonCalls):
+    opens = ("[TOOL_CALLS]",)
+    inside = ("[CALL_ID]", "[ARGS]")
+
+    def _read_call(self, mark: str) -> Steps[None]:
+        if (yield from self._sign()) in "[{":
+            yield from super()._read_call(mark)
+            return
+        name, mark = yield from self._name_until("[ARGS]", "[CALL_ID]", "{")
+        if mark == "[CALL_ID]":
+            _, mark = yield from self._name_until("[ARGS]", "{")
+        if mark == "{":
+            self._put_back(mark)
+        self._open_call(name)
+        yield from self._read_arguments()
+
+    def _new_id(self) -> str:
+        return "".join(secrets.choice(_ID_CHARS) for _ in range(9))      # their templates refuse any other form
