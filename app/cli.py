@@ -6,6 +6,7 @@ Every command imports what it needs when it is called, so that `--help` is there
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from typing import TYPE_CHECKING, Annotated
@@ -28,6 +29,7 @@ Port = Annotated[int | None, typer.Option(metavar="PORT", help="To listen on: 84
 
 def main() -> None:
     """Ends the process."""
+    _write_what_can_be_written()
     try:
         cli(prog_name="inglenook")
     except KeyboardInterrupt:
@@ -89,6 +91,13 @@ def doctor(data_dir: DataDir = None) -> None:
     sys.exit(0 if examine(settings) else FAILED)
 
 
+def _write_what_can_be_written() -> None:
+    """A terminal or pipe without UTF-8 gets `\\xfc` for what it cannot show: no reason to fail."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
 def _open(settings: Settings) -> None:
     from app.instance import AlreadyRunning, Instance
 
@@ -127,9 +136,11 @@ def _foreseen(error: Exception) -> tuple[str, int] | None:
         case TOMLDecodeError():
             return f"inglenook.toml in the data folder is not valid TOML: {error}.", WRONG_USAGE
         case SettingsError():
-            return f"{error} (lists are written as JSON in the environment).", WRONG_USAGE
+            return f"{error}: write the list as JSON, as in INGLENOOK_ALLOWED_HOSTS='[\"chat.lan\"]'.", WRONG_USAGE
         case AppError() | StoreError() | EngineError() | AlreadyRunning():
             return str(error), FAILED
         case OSError(filename=str(name)):
             return f"{name}: {error.strerror}. Correct that, or choose another --data-dir.", FAILED
+        case OSError():
+            return f"{error.strerror or error}.", FAILED        # of the output, say, which has nowhere to go
     return None

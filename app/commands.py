@@ -24,6 +24,7 @@ T = TypeVar("T")
 
 HELP_STYLE: dict[str, Any] = {"rich_markup_mode": None, "pretty_exceptions_enable": False, "add_completion": False}
 SHORT_ID_CHARS = 12
+MAX_PASSWORD_BYTES = 2**16      # read of what comes in, which may have no end; far more than a password may have
 
 users = typer.Typer(**HELP_STYLE, no_args_is_help=True, help="Who may sign in.")
 keys = typer.Typer(**HELP_STYLE, no_args_is_help=True, help="API keys, for programs.")
@@ -196,11 +197,9 @@ def add_model(
 
 
 def load_settings(**flags: Any) -> Settings:
-    """Raises pydantic's ValidationError, SettingsError or TOMLDecodeError."""
+    """Raises as `Settings.load`."""
     from app.settings import Settings
 
-    if flags.get("data_dir") is not None:
-        flags["data_dir"] = flags["data_dir"].expanduser().absolute()
     return Settings.load(**flags)
 
 
@@ -238,12 +237,14 @@ async def _user_called(name: str, accounts: AccountService) -> User:
 
 
 def _password(from_stdin: bool) -> str:
+    if sys.stdin is None:       # closed by who called us
+        raise typer.BadParameter("standard input is closed; give the password there, with --password-stdin")
     if not from_stdin:
         if not sys.stdin.isatty():
             raise typer.BadParameter("there is no terminal to ask for the password; give it with --password-stdin")
         return str(typer.prompt("Password", hide_input=True, confirmation_prompt=True))
     try:
-        return sys.stdin.buffer.read().decode().removesuffix("\n").removesuffix("\r")
+        return sys.stdin.buffer.read(MAX_PASSWORD_BYTES).decode().removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError as error:
         raise typer.BadParameter("the password is not UTF-8 text") from error
 

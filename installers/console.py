@@ -35,9 +35,12 @@ _MENDS = (
      "A folder cannot be written. Check who owns this checkout and the cache folder."),
     (r"Killed signal|out of memory|cannot allocate memory",
      "The machine ran out of memory. Close other programs, or set CMAKE_BUILD_PARALLEL_LEVEL=1."),
+    (r"CMAKE_C(XX)?_COMPILER not set|No CMAKE_C(XX)?_COMPILER could be found",
+     "CMake finds no compiler. Install one, or correct CC and CXX."),
     (r"DO NOT MATCH THE HASHES|BadZipFile|Wheel .* is invalid",
      "A download arrived damaged."),
 )
+_EPILOGUE = "error: subprocess-exited-with-error"
 
 
 class SetupError(Exception):
@@ -134,10 +137,22 @@ class Runner:
 
 def explain(last_lines: list[str], log: Path, again: str) -> str:
     """For people: what went wrong, guessed from a command's last lines, and what to do."""
-    text = "\n".join(last_lines)
-    mend = next((mend for pattern, mend in _MENDS if re.search(pattern, text, re.IGNORECASE)), "This step failed.")
-    shown = "\n".join(f"    {line}" for line in last_lines[-NUM_LINES_SHOWN:])
+    mend = mend_of("\n".join(last_lines)) or "This step failed."
+    shown = "\n".join(f"    {line}" for line in _without_epilogue(last_lines)[-NUM_LINES_SHOWN:])
     return f"{shown}\n{mend} Then repeat `{again}`: it goes on from here. All that was said is in {log}"
+
+
+def mend_of(text: str) -> str | None:
+    """What to do about a command that said `text` and failed, if that is known."""
+    return next((mend for pattern, mend in _MENDS if re.search(pattern, text, re.IGNORECASE)), None)
+
+
+def _without_epilogue(lines: list[str]) -> list[str]:
+    """The reason comes first when a build fails aloud; pip's dozen lines after it say only that it failed."""
+    said = [line.strip() for line in lines]
+    if _EPILOGUE not in said[1:] or not any("No available output" in line for line in said):
+        return lines
+    return lines[: said.index(_EPILOGUE, 1)]
 
 
 class Pip:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from installers import bootstrap
-from installers.console import Console, Pip, Runner, SetupError
+from installers.console import Console, Pip, Runner, SetupError, mend_of
 from installers.llama_cpp import wheel
 from installers.locks import only_one
 
@@ -132,7 +132,9 @@ def _make_environment() -> None:
         check=False,
     )
     if made.returncode != 0:
-        raise SetupError(f"{made.stdout}{made.stderr}\nThe environment {VENV} could not be made; see above")
+        said = f"{made.stdout}{made.stderr}"
+        what_to_do = mend_of(said) or "The reason stands above."
+        raise SetupError(f"{said}\nThe environment {VENV} could not be made. {what_to_do}")
 
 
 def _next_of(ways: Iterator[wheel.Build]) -> wheel.Build:

@@ -86,6 +86,7 @@ class TestFailures:
             ("NewConnectionError: [Errno -3] Temporary failure in name resolution", "The network failed"),
             ("c++: fatal error: Killed signal terminated program cc1plus", "CMAKE_BUILD_PARALLEL_LEVEL=1"),
             ("PermissionError: [Errno 13] Permission denied: '/home/x'", "cannot be written"),
+            ("CMake Error: CMAKE_CXX_COMPILER not set, after EnableLanguage", "correct CC and CXX"),
             ("something new", "This step failed"),
         ],
     )
@@ -95,6 +96,25 @@ class TestFailures:
         assert said in text
         assert "repeat `make run`" in text
         assert "setup.log" in text
+
+    def test_what_pip_says_after_a_failed_build_does_not_hide_the_reason(self, tmp_path: Path) -> None:
+        epilogue = ["  error: subprocess-exited-with-error", "  ╰─> No available output.", *["  note: pip's"] * 12]
+        assert "no such flag" in explain(["cc: no such flag", *epilogue], tmp_path / "setup.log", "make run")
+        shown_by_pip_alone = [epilogue[0], "  ╰─> [1 lines of output]", "no such flag"]
+        assert "no such flag" in explain(["Collecting x", *shown_by_pip_alone], tmp_path / "setup.log", "make run")
+
+    def test_an_environment_that_cannot_be_made_says_why_and_what_to_do(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        (tmp_path / "file").touch()
+        monkeypatch.setattr(steps, "VENV", tmp_path / "file" / ".venv")
+        with pytest.raises(SetupError, match="Not a directory") as raised:
+            steps._make_environment()
+        assert "could not be made" in str(raised.value)
+        monkeypatch.setattr(steps.subprocess, "run", lambda *_, **__: subprocess.CompletedProcess(
+            [], 1, "", "Error: [Errno 13] Permission denied: '.venv'"))
+        with pytest.raises(SetupError, match="Check who owns this checkout"):
+            steps._make_environment()
 
     def test_a_failing_command_leaves_its_words_in_the_log(self, tmp_path: Path) -> None:
         runner = Runner(tmp_path / "setup.log", "make run")

@@ -76,7 +76,7 @@ def ours(shape: Shape) -> Iterator[Running]:
         keys = tuple(_add_person(name, environment) for name in ("one", "another"))
         command = [sys.executable, "-m", "inglenook", "serve", "--no-browser"]
         with _process(command, environment):
-            _wait_for(port, "/healthz", keys[0])
+            _wait_for(port, "/healthz")
             running = Running(port, (keys[0], keys[1]))
             _first_answer(running)
             yield running
@@ -91,8 +91,8 @@ def peer(shape: Shape) -> Iterator[Running]:
         "--threads", str(shape.num_threads), "--threads-batch", str(shape.num_threads), "--alias", MODEL_ID,
     ]
     with _process(command, dict(os.environ)):
-        _wait_for(port, "/health", "")
-        running = Running(port, ("", ""))
+        _wait_for(port, "/health")
+        running = Running(port, ("none", "none"))
         _first_answer(running)
         yield running
 
@@ -119,7 +119,7 @@ def _process(command: list[str], environment: dict[str, str]) -> Iterator[None]:
         process.wait(timeout=PATIENCE_S)
 
 
-def _wait_for(port: int, path: str, key: str) -> None:
+def _wait_for(port: int, path: str) -> None:
     deadline_s = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline_s:
         try:
