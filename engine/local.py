@@ -17,6 +17,8 @@ from engine.chat_template import ChatTemplate
 from engine.core import EngineCore
 from engine.engine import ChatMessage, ChatRequest, Delta, EngineInfo, EngineMetrics
 from engine.errors import InvalidRequest
+from engine.grammar_compiler import GrammarCompiler
+from engine.grammar_matcher import Grammar
 from engine.output_processor import OutputProcessor
 from engine.params import MAX_SEED, SamplingParams
 from engine.request import FinishReason, Request
@@ -31,6 +33,7 @@ class LocalEngine:
         self._info = info
         self._tokenizer = core.tokenizer
         self._default_system_prompt = default_system_prompt
+        self._grammars = GrammarCompiler(self._tokenizer)
         source = self._tokenizer.chat_template
         self._template = None if source is None else ChatTemplate(
             source, bos_token=self._tokenizer.bos_token, eos_token=self._tokenizer.eos_token
@@ -45,6 +48,7 @@ class LocalEngine:
         core_request = self._request(
             prompt_token_ids,
             request.params,
+            await self._grammar(request.params),
             user=request.user,
             priority=request.priority,
             cache_key=request.cache_key,
@@ -58,7 +62,8 @@ class LocalEngine:
     ) -> AsyncGenerator[Delta, None]:
         if isinstance(prompt, str):
             prompt = await asyncio.to_thread(self._encode, prompt, add_special=True, param="prompt")
-        async with aclosing(self._answer(self._request(prompt, params, user=user))) as deltas:
+        core_request = self._request(prompt, params, await self._grammar(params), user=user)
+        async with aclosing(self._answer(core_request)) as deltas:
             async for delta in deltas:
                 yield delta
 
@@ -83,8 +88,18 @@ class LocalEngine:
         finally:
             end(FinishReason.ABORT)      # for a reader that left early; nothing happens to a request that has ended
 
+    async def _grammar(self, params: SamplingParams) -> Grammar | None:
+        return None if params.grammar is None else await self._grammars.compile(params.grammar)
+
     def _request(
-        self, prompt_token_ids: list[int], params: SamplingParams, *, user: str, priority: int = 0, cache_key: str = ""
+        self,
+        prompt_token_ids: list[int],
+        params: SamplingParams,
+        grammar: Grammar | None,
+        *,
+        user: str,
+        priority: int = 0,
+        cache_key: str = "",
     ) -> Request:
         vocab_size = self._core.info.vocab_size
         unknown = next((token_id for token_id in params.logit_bias if token_id >= vocab_size), None)
@@ -104,6 +119,7 @@ class LocalEngine:
             user=user,
             priority=priority,
             cache_key=cache_key,
+            grammar=grammar,
         )
 
     def _encode_chat(self, request: ChatRequest) -> list[int]:

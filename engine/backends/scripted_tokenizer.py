@@ -51,6 +51,10 @@ class ByteTokenizer:
     def chat_template(self) -> str | None:
         return self._chat_template
 
+    @property
+    def special_tokens(self) -> dict[int, str]:
+        return {token_id: marker for marker, token_id in self._marker_ids.items()}
+
     def piece_id(self, piece: bytes) -> int:
         """Raises ValueError for bytes that are none of `pieces`."""
         return 256 + len(MARKERS) + self._pieces.index(piece)
@@ -67,6 +71,9 @@ class ByteTokenizer:
 
     def token_bytes(self, token_id: int) -> bytes:
         return self._bytes[token_id]
+
+    def vocabulary(self) -> list[bytes]:
+        return list(self._bytes)
 
 
 _MARKER_PATTERN = re.compile("(" + "|".join(map(re.escape, MARKERS)) + ")")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,8 @@ from engine.backends.llama_cpp.library import native
 from engine.backends.llama_cpp.model import NativeModel, pointer_to
 from engine.errors import EngineFailed, InvalidRequest
 
+_NO_TEXT = 1 | 2 | 8               # LLAMA_TOKEN_ATTR_UNKNOWN, _UNUSED, _CONTROL
+_ADDED_BY_HAND = 16               # LLAMA_TOKEN_ATTR_USER_DEFINED: <tool_call>, but runs of spaces too
 _PIECE_BYTES = 256                # longer pieces exist; they take a second call
 _MAX_TEXT_BYTES = 1 << 30         # the library counts bytes and tokens in 32 bits
 
@@ -51,6 +54,21 @@ class LlamaTokenizer:
     def chat_template(self) -> str | None:
         return self._chat_template
 
+    @functools.cached_property
+    def special_tokens(self) -> dict[int, str]:
+        if not self._has_vocabulary:
+            return {}
+        attributes_of = native().llama_vocab_get_attr
+        with self._users.one_more():
+            attributes = [attributes_of(self._vocab, token_id) for token_id in range(self._vocab_size)]
+        named: dict[int, str] = {}
+        for token_id, attribute in enumerate(attributes):
+            if attribute & (_NO_TEXT | _ADDED_BY_HAND):
+                name = self._piece(token_id, special=True).decode("utf-8", "replace")
+                if attribute & _NO_TEXT or _is_marker(name):
+                    named[token_id] = name
+        return named
+
     def encode(self, text: str, *, add_special: bool, parse_special: bool) -> list[int]:
         raw = _as_utf8(text)
         if not self._has_vocabulary:
@@ -73,6 +91,18 @@ class LlamaTokenizer:
         if piece is None:
             piece = self._pieces[token_id] = self._piece(token_id, special=False)
         return piece
+
+    def vocabulary(self) -> list[bytes]:
+        if not self._has_vocabulary:
+            return [b""] * self._vocab_size
+        to_piece, vocab = native().llama_token_to_piece, self._vocab
+        buffer = ctypes.create_string_buffer(_PIECE_BYTES)
+        pieces: list[bytes] = []
+        with self._users.one_more():
+            for token_id in range(self._vocab_size):
+                size = to_piece(vocab, token_id, buffer, _PIECE_BYTES, 0, False)
+                pieces.append(buffer.raw[:size] if size >= 0 else self._piece(token_id, special=False))
+        return pieces
 
     def close(self) -> None:
         """Returns once nobody is inside the library; later calls raise EngineFailed."""
@@ -106,6 +136,11 @@ def _as_utf8(text: str) -> bytes:
         return text.encode()
     except UnicodeEncodeError:
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()
+
+
+def _is_marker(name: str) -> bool:
+    """Whether a token that a model's makers added stands for something, as opposed to a frequent piece of text."""
+    return (name.startswith("<") and name.endswith(">")) or (name.startswith("[") and name.endswith("]"))
 
 
 class _Users:
