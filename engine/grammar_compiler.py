@@ -58,7 +58,7 @@ class GrammarCompiler:
         grammar = Grammar(start, forbidden_ids=frozenset(forbidden), param=spec.param)
         first = grammar.matcher()
         first.mask(self._tokenizer.vocab_size)
-        if first.failure is not None:                      # it begins with a marker, or with what no token can write
+        if first.failure is not None:                      # it begins with a marker, say
             raise refusal(spec, "the model has no token to begin with")
         return grammar
 

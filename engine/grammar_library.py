@@ -21,7 +21,6 @@ _OPTIONS = '%llguidance {"no_forcing": true}\n'
 
 _LIMITS = LLParserLimits(max_lexer_states=20_000, verbose_errors=False)      # states: 1 to 2 kB each, a sequence
 
-
 _ASCII_CLASSES = "d"         # a digit is 0 to 9, not one of seven hundred; a letter may be any
 
 

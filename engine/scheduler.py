@@ -118,9 +118,7 @@ class Scheduler:
                 self._end(sequence, finish_reason)
             if tokens or finish_reason is not None:
                 error = _failure(sequence) if finish_reason is FinishReason.ERROR else None
-                progress.append(
-                    Progress(sequence=sequence, tokens=tokens, finish_reason=finish_reason, error=error)
-                )
+                progress.append(Progress(sequence=sequence, tokens=tokens, finish_reason=finish_reason, error=error))
         for user, num_tokens in num_consumed.items():
             self._consumption.charge(user, num_tokens)
         return progress
