@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from engine.grammar_matcher import GrammarMatcher
 from engine.params import SamplingParams
 
 
@@ -19,6 +20,7 @@ class SamplingInput:
     seed: int
     token_ids: list[int]              # prompt and output so far, this step's tokens included
     num_prompt_tokens: int
+    grammar: GrammarMatcher | None = None   # what may come next: ask it, never move it on
 
 
 @dataclass(slots=True, kw_only=True)

@@ -8,7 +8,7 @@ answer ends is simply not asked for any more, so an answer cut in mid-character 
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from engine.backends.base import Tokenizer
 
@@ -27,13 +27,3 @@ class Detokenizer:
         """The text that this token completes: maybe none. Pieces join to what the whole would decode to."""
         mark = self._marks.get(token_id)
         return self._decoder.decode(self._tokenizer.token_bytes(token_id) if mark is None else mark)
-
-
-def control_marks(tokenizer: Tokenizer, spellings: Iterable[str]) -> dict[int, str]:
-    """Of `spellings` those that are control tokens, by token id: the others are text already."""
-    encoded = {spelling: tokenizer.encode(spelling, add_special=False, parse_special=True) for spelling in spellings}
-    return {
-        token_ids[0]: spelling
-        for spelling, token_ids in encoded.items()
-        if len(token_ids) == 1 and not tokenizer.token_bytes(token_ids[0])
-    }

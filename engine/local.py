@@ -16,10 +16,11 @@ from dataclasses import dataclass
 
 from engine.chat_template import ChatTemplate
 from engine.core import EngineCore
-from engine.detokenizer import control_marks
 from engine.engine import ChatMessage, ChatRequest, Delta, EngineInfo, EngineMetrics
 from engine.errors import InvalidRequest
-from engine.markers import MarkerSeal
+from engine.grammar_compiler import GrammarCompiler
+from engine.grammar_matcher import Grammar
+from engine.markers import MarkerSeal, control_markers
 from engine.output_processor import OutputProcessor
 from engine.params import MAX_SEED, SamplingParams
 from engine.parsers.base import Asked, Parser
@@ -36,13 +37,14 @@ class LocalEngine:
         self._info = info
         self._tokenizer = core.tokenizer
         self._default_system_prompt = default_system_prompt
+        self._grammars = GrammarCompiler(self._tokenizer)
         source = self._tokenizer.chat_template
         self._template = None if source is None else ChatTemplate(
             source, bos_token=self._tokenizer.bos_token, eos_token=self._tokenizer.eos_token
         )
-        self._seal = MarkerSeal(self._tokenizer.control_markers)
+        self._markers = control_markers(self._tokenizer)
+        self._seal = MarkerSeal(self._markers.values())
         self._family = None if source is None else choose(source)
-        self._marks = {} if self._family is None else control_marks(self._tokenizer, self._family.marks)
 
     @property
     def info(self) -> EngineInfo:
@@ -53,6 +55,7 @@ class LocalEngine:
         core_request = self._request(
             prompt.token_ids,
             request.params,
+            await self._grammar(request.params),
             user=request.user,
             priority=request.priority,
             cache_key=request.cache_key,
@@ -66,7 +69,8 @@ class LocalEngine:
     ) -> AsyncGenerator[Delta, None]:
         if isinstance(prompt, str):
             prompt = await asyncio.to_thread(self._encode, prompt, add_special=True, param="prompt")
-        async with aclosing(self._answer(self._request(prompt, params, user=user))) as deltas:
+        core_request = self._request(prompt, params, await self._grammar(params), user=user)
+        async with aclosing(self._answer(core_request)) as deltas:
             async for delta in deltas:
                 yield delta
 
@@ -84,7 +88,7 @@ class LocalEngine:
             self._core.abort(request.request_id, reason)
 
         wanted = () if parser is None else parser.marks
-        marks = {token_id: spelling for token_id, spelling in self._marks.items() if spelling in wanted}
+        marks = {token_id: spelling for token_id, spelling in self._markers.items() if spelling in wanted}
         processor = OutputProcessor(request, self._tokenizer, end, parser, marks)
         self._core.submit(request, processor.process)
         try:
@@ -93,8 +97,18 @@ class LocalEngine:
         finally:
             end(FinishReason.ABORT)      # for a reader that left early; nothing happens to a request that has ended
 
+    async def _grammar(self, params: SamplingParams) -> Grammar | None:
+        return None if params.grammar is None else await self._grammars.compile(params.grammar)
+
     def _request(
-        self, prompt_token_ids: list[int], params: SamplingParams, *, user: str, priority: int = 0, cache_key: str = ""
+        self,
+        prompt_token_ids: list[int],
+        params: SamplingParams,
+        grammar: Grammar | None,
+        *,
+        user: str,
+        priority: int = 0,
+        cache_key: str = "",
     ) -> Request:
         vocab_size = self._core.info.vocab_size
         unknown = next((token_id for token_id in params.logit_bias if token_id >= vocab_size), None)
@@ -114,6 +128,7 @@ class LocalEngine:
             user=user,
             priority=priority,
             cache_key=cache_key,
+            grammar=grammar,
         )
 
     def _parser(self, request: ChatRequest, prompt: str) -> Parser | None:

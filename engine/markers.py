@@ -13,7 +13,17 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from engine.backends.base import Tokenizer
 from engine.engine import ChatMessage
+
+
+def control_markers(tokenizer: Tokenizer) -> dict[int, str]:
+    """Spellings, by token id, of tokens that add nothing to a text: markers, as opposed to what looks like one."""
+    return {
+        token_id: spelling
+        for token_id, spelling in tokenizer.special_tokens.items()
+        if spelling and not tokenizer.token_bytes(token_id)
+    }
 
 
 class MarkerSeal:

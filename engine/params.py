@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from engine.errors import InvalidRequest
+from engine.grammar import GrammarSpec
 
 MAX_LOGPROBS = 20
 MAX_STOP_STRINGS = 16
@@ -32,7 +33,8 @@ class SamplingParams:
     logit_bias: Mapping[int, float] = field(default_factory=lambda: MappingProxyType({}))
     seed: int | None = None              # None: drawn when the request enters
     stop: tuple[str, ...] = ()
-    ignore_eos: bool = False
+    ignore_eos: bool = False             # a grammar that is complete ends the answer all the same
+    grammar: GrammarSpec | None = None   # what the answer must look like
     logprobs: int | None = None          # None: none; 0: the chosen token's; k: and the k likeliest beside it
 
     def __post_init__(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from engine.grammar_matcher import Grammar, GrammarMatcher
 from engine.params import SamplingParams
 
 
@@ -32,6 +33,7 @@ class Request:
     user: str = ""                 # whom it counts against; orders the queue
     priority: int = 0              # lower goes first
     cache_key: str = ""            # mixed into the first hash, where users must not share a prefix or its timing
+    grammar: Grammar | None = None   # params.grammar, compiled
 
 
 @dataclass(slots=True, eq=False)
@@ -46,10 +48,12 @@ class Sequence:
     block_hashes: list[int] = field(default_factory=list)  # of its full blocks; grow with token_ids, outlive preemption
     slot: int | None = None                                # None: waiting
     num_preemptions: int = 0
+    grammar: GrammarMatcher | None = None                  # has accepted all output tokens; outlives preemption
 
     @classmethod
     def of(cls, request: Request) -> Sequence:
-        return cls(request, list(request.prompt_token_ids))
+        grammar = None if request.grammar is None else request.grammar.matcher()
+        return cls(request, list(request.prompt_token_ids), grammar=grammar)
 
     @property
     def num_prompt_tokens(self) -> int:

@@ -1,7 +1,9 @@
 """Chooses the next token of one row from its logits, in numpy. Called by back ends without a sampler of their own, on
 the engine's thread.
 
-The order is the one that `SamplingParams` fixes: logit bias, penalties, temperature, top-k, top-p, min-p, seed.
+The order is the one that `SamplingParams` fixes: logit bias, grammar, penalties, temperature, top-k, top-p, min-p,
+seed. What a grammar forbids stays forbidden whatever comes after it, so it is asked last of the first three: where the
+likeliest token is allowed, that is all that is asked.
 """
 
 from __future__ import annotations
@@ -33,11 +35,11 @@ def sample(logits: Logits, row: SamplingInput) -> SampledToken:
     params = row.params
     if params.is_greedy and params.logprobs is None and not _adjusts(params):
         best = int(logits.argmax())
-        if np.isfinite(logits[best]):
+        if np.isfinite(logits[best]) and (row.grammar is None or row.grammar.allows(best)):
             return SampledToken(best)
     logits = _usable(logits)
     if params.is_greedy:
-        token_id = int(adjusted(logits, row).argmax())
+        token_id = _likeliest(adjusted(logits, row), row)
     else:
         token_ids, probabilities = distribution(logits, row)
         token_id = int(token_ids[_draw(probabilities, row)])
@@ -49,7 +51,7 @@ def sample(logits: Logits, row: SamplingInput) -> SampledToken:
 def distribution(logits: Logits, row: SamplingInput) -> tuple[TokenIds, Probabilities]:
     """The tokens that may follow, and how probable each is (they add up to 1). For a temperature above 0."""
     params = row.params
-    values = _usable(adjusted(logits, row))
+    values = _usable(_within_grammar(adjusted(logits, row), row))
     if params.top_k:
         token_ids = _largest(values, params.top_k)
         weights = _weights(values[token_ids], values.max(), params.temperature)
@@ -85,6 +87,23 @@ def adjusted(logits: Logits, row: SamplingInput) -> Logits:
         times = np.fromiter(counts.values(), dtype=np.float32)
         logits[list(counts)] -= np.float32(params.presence_penalty) + np.float32(params.frequency_penalty) * times
     return logits
+
+
+def _likeliest(values: Logits, row: SamplingInput) -> int:
+    best = int(values.argmax())
+    if row.grammar is None or row.grammar.allows(best):
+        return best
+    return int(_within_grammar(values, row).argmax())
+
+
+def _within_grammar(values: Logits, row: SamplingInput) -> Logits:
+    if row.grammar is None:
+        return values
+    allowed = np.where(row.grammar.mask(values.size), values, np.float32(-np.inf))
+    if allowed.max() == -np.inf:
+        row.grammar.fail("the model holds everything that could follow here for impossible")
+        return values
+    return allowed
 
 
 def _adjusts(params: SamplingParams) -> bool:

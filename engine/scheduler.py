@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from engine.backends.base import BackendInfo
 from engine.batch import Batch, BatchRow, Release, SampledToken, SamplingInput, StepOutput
 from engine.block_manager import BlockManager
-from engine.errors import EngineFailed
+from engine.errors import EngineError, EngineFailed
 from engine.metrics import EngineCounters
 from engine.request import FinishReason, Request, Sequence
 from engine.waiting import Consumption, WaitingQueue
@@ -31,6 +31,7 @@ class Progress:
     tokens: tuple[SampledToken, ...] = ()
     finish_reason: FinishReason | None = None
     queue_position: int | None = None
+    error: EngineError | None = None                           # with the finish reason ERROR
 
 
 class Scheduler:
@@ -116,7 +117,8 @@ class Scheduler:
             if finish_reason is not None:
                 self._end(sequence, finish_reason)
             if tokens or finish_reason is not None:
-                progress.append(Progress(sequence=sequence, tokens=tokens, finish_reason=finish_reason))
+                error = _failure(sequence) if finish_reason is FinishReason.ERROR else None
+                progress.append(Progress(sequence=sequence, tokens=tokens, finish_reason=finish_reason, error=error))
         for user, num_tokens in num_consumed.items():
             self._consumption.charge(user, num_tokens)
         return progress
@@ -195,6 +197,7 @@ class Scheduler:
                 seed=request.seed,
                 token_ids=sequence.token_ids,
                 num_prompt_tokens=sequence.num_prompt_tokens,
+                grammar=sequence.grammar,
             )
         return BatchRow(
             slot=sequence.slot,
@@ -209,12 +212,19 @@ class Scheduler:
         self, sequence: Sequence, sampled: tuple[SampledToken, ...]
     ) -> tuple[tuple[SampledToken, ...], FinishReason | None]:
         """Append tokens up to the first that ends the sequence. One that ends a generation is not part of the text."""
-        request = sequence.request
+        request, grammar = sequence.request, sequence.grammar
         for index, token in enumerate(sampled):
-            if token.token_id in self._eog_token_ids and not request.params.ignore_eos:
+            if grammar is not None:
+                grammar.accept(token.token_id)
+                if grammar.failure is not None:
+                    return sampled[:index], FinishReason.ERROR
+            is_complete = grammar is not None and grammar.is_complete
+            if token.token_id in self._eog_token_ids and (is_complete or not request.params.ignore_eos):
                 return sampled[:index], FinishReason.STOP
             sequence.token_ids.append(token.token_id)
             self.counters.output_tokens += 1
+            if is_complete:
+                return sampled[: index + 1], FinishReason.STOP
             window_is_full = len(sequence.token_ids) >= self._window
             if window_is_full or sequence.num_output_tokens >= request.max_tokens:
                 return sampled[: index + 1], FinishReason.LENGTH
@@ -279,6 +289,10 @@ def max_sequence_tokens(info: BackendInfo) -> int:
     A sequence alone can therefore always grow to its end, and preemption always comes to rest.
     """
     return min(info.max_model_len, info.num_blocks * info.block_size)
+
+
+def _failure(sequence: Sequence) -> EngineError | None:
+    return None if sequence.grammar is None else sequence.grammar.failure
 
 
 def _num_lacking(sequence: Sequence) -> int:

@@ -29,7 +29,7 @@ Arguments = TypeVarTuple("Arguments")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoreOutput:
-    """News of one request. The last has a `finish_reason`, which is ERROR, with an `error`, where the engine ended."""
+    """News of one request. The last has a `finish_reason`; with ERROR, an `error` says what went wrong."""
 
     request_id: str
     tokens: tuple[SampledToken, ...] = ()
@@ -189,6 +189,7 @@ def _output_of(progress: Progress) -> CoreOutput:
         finish_reason=progress.finish_reason,
         num_cached_tokens=progress.sequence.num_cached_tokens,
         queue_position=progress.queue_position,
+        error=progress.error,
     )
 
 

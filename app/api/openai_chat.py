@@ -11,6 +11,7 @@ from fastapi.responses import JSONResponse, Response
 
 from app.api.choices import Ask, Choice, Piece, answer, collect, from_first, logprob_of, new_head, usage_body
 from app.api.dependencies import CurrentUser, JsonObject, ServicesOf
+from app.api.openai_formats import parse_format
 from app.api.openai_messages import parse_messages
 from app.api.openai_parameters import Int, Parameters
 from app.api.openai_tools import call_body, call_piece, parse_tools
@@ -47,7 +48,9 @@ async def create_chat_completion(
     messages = parse_messages(body.get("messages"))
     offered = parse_tools(body)
     _refuse_what_is_not_here(body)
-    sampling = parameters.sampling(max_tokens=parameters.length, logprobs=parameters.num_logprobs)
+    sampling = parameters.sampling(
+        max_tokens=parameters.length, logprobs=parameters.num_logprobs, grammar=parse_format(body)
+    )
     model = await services.models.find(parameters.model)
     requests = [
         ChatRequest(
@@ -75,11 +78,6 @@ def _ask(request: ChatRequest) -> Ask:
 
 def _refuse_what_is_not_here(body: dict[str, Any]) -> None:
     """Refused rather than ignored: the client would take unconstrained text for what it asked for."""
-    match body.get("response_format"):
-        case None | {"type": "text"}:
-            pass
-        case _:
-            raise InvalidRequest("response_format: this version answers with plain text only.", param="response_format")
     if body.get("modalities") not in (None, ["text"]):
         raise InvalidRequest("modalities: this version answers with text only.", param="modalities")
 

@@ -11,6 +11,7 @@ from fastapi.responses import JSONResponse, Response
 
 from app.api.choices import Ask, Choice, Piece, answer, collect, from_first, logprob_of, new_head, usage_body
 from app.api.dependencies import CurrentUser, JsonObject, ServicesOf
+from app.api.openai_formats import parse_format
 from app.api.openai_parameters import Int, Parameters
 from app.api.sse import PING, EventStream, event, unless_disconnected
 from engine.engine import TokenLogprob, Usage
@@ -41,7 +42,9 @@ async def create_completion(request: Request, body: JsonObject, user: CurrentUse
     if len(prompts) * num_choices > MAX_ANSWERS:
         raise InvalidRequest(f"At most {MAX_ANSWERS} answers (prompts times n) in one request.", param="prompt")
     max_tokens = DEFAULT_MAX_TOKENS if parameters.max_tokens is None else parameters.max_tokens
-    sampling = parameters.sampling(max_tokens=max_tokens, logprobs=parameters.logprobs)
+    sampling = parameters.sampling(
+        max_tokens=max_tokens, logprobs=parameters.logprobs, grammar=parse_format(body)
+    )
     model = await services.models.find(parameters.model)
     asks = [_ask(prompt, params, user.id) for prompt in prompts for params in sampling]
     pieces = answer(services.engines, model.id, asks)

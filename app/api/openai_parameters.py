@@ -11,6 +11,7 @@ from typing import Annotated, Any, Self, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from engine.errors import InvalidRequest
+from engine.grammar import GrammarSpec
 from engine.params import MAX_SEED, SamplingParams
 
 MAX_CHOICES = 8
@@ -70,7 +71,9 @@ class Parameters(BaseModel):
     def includes_usage(self) -> bool:
         return self.stream_options is not None and bool(self.stream_options.include_usage)
 
-    def sampling(self, *, max_tokens: int | None, logprobs: int | None) -> list[SamplingParams]:
+    def sampling(
+        self, *, max_tokens: int | None, logprobs: int | None, grammar: GrammarSpec | None
+    ) -> list[SamplingParams]:
         """One value a choice: with a seed each has its own, or all choices would be one. The defaults are OpenAI's."""
         given = {
             name: value
@@ -85,6 +88,7 @@ class Parameters(BaseModel):
             seed=self.seed,
             stop=tuple(self.stop or ()),
             logprobs=logprobs,
+            grammar=grammar,
             **given,
         )
         return [first, *(_with_own_seed(first, index) for index in range(1, self.num_choices))]

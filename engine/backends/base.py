@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -39,15 +40,18 @@ class Tokenizer(Protocol):
     @property
     def eos_token(self) -> str: ...
     @property
-    def control_markers(self) -> frozenset[str]: ...         # spellings that `parse_special` reads, "<|im_end|>"
-    @property
     def chat_template(self) -> str | None: ...               # Jinja source, None for a base model
+    @property
+    def special_tokens(self) -> Mapping[int, str]: ...       # names, by id, of those that are no text: <|im_end|>, <s>
 
     def encode(self, text: str, *, add_special: bool, parse_special: bool) -> list[int]:
         """`add_special` puts BOS where the model wants it; `parse_special` reads <|im_end|> and its kin as tokens."""
 
     def token_bytes(self, token_id: int) -> bytes:
         """The bytes that a token adds to the text: maybe part of a character, empty for control tokens."""
+
+    def vocabulary(self) -> list[bytes]:
+        """`token_bytes` of every token, at once. Not on the event loop: there may be hundreds of thousands."""
 
 
 class Backend(Protocol):

@@ -72,12 +72,12 @@ class ByteTokenizer:
         return "<|im_end|>"
 
     @property
-    def control_markers(self) -> frozenset[str]:
-        return frozenset(MARKERS)
-
-    @property
     def chat_template(self) -> str | None:
         return self._chat_template
+
+    @property
+    def special_tokens(self) -> dict[int, str]:
+        return {token_id: marker for marker, token_id in self._marker_ids.items()}
 
     def piece_id(self, piece: bytes) -> int:
         """Raises ValueError for bytes that are none of `pieces`."""
@@ -95,3 +95,6 @@ class ByteTokenizer:
 
     def token_bytes(self, token_id: int) -> bytes:
         return self._bytes[token_id]
+
+    def vocabulary(self) -> list[bytes]:
+        return list(self._bytes)

@@ -214,5 +214,12 @@ class TestTokenizer:
         as_text = tokenizer.encode("<|im_end|>", add_special=False, parse_special=False)
         assert b"".join(map(tokenizer.token_bytes, as_text)) == b"<|im_end|>"
 
+    def test_its_vocabulary_is_the_bytes_of_all_tokens_and_markers_are_named_and_have_none(self, make: Make) -> None:
+        tokenizer = make(Shape()).tokenizer
+        vocabulary = tokenizer.vocabulary()
+        assert vocabulary == [tokenizer.token_bytes(token_id) for token_id in range(tokenizer.vocab_size)]
+        assert set(tokenizer.special_tokens.values()) == {"<|endoftext|>", "<|im_start|>", "<|im_end|>"}
+        assert all(vocabulary[token_id] == b"" for token_id in tokenizer.special_tokens)
+
     def test_it_has_a_chat_template(self, make: Make) -> None:
         assert "<|im_start|>" in (make(Shape()).tokenizer.chat_template or "")

@@ -20,10 +20,10 @@ from engine.backends.llama_cpp.context import Context, ContextShape, StreamRow
 from engine.backends.llama_cpp.model import RunOptions
 from engine.backends.llama_cpp.tokenizer import LlamaTokenizer
 from engine.batch import Batch, BatchRow, Release
-from engine.detokenizer import control_marks
 from engine.engine import ChatMessage, ChatRequest
 from engine.errors import EngineFailed, InvalidRequest, ModelLoadError
 from engine.load import LoadLimits, ModelSpec, load_engine
+from engine.markers import control_markers
 from engine.params import SamplingParams
 from engine.request import Request
 from tests.engine.driving import Driver, request
@@ -200,10 +200,6 @@ class TestTheTokenizer:
         token_ids = tokenizer.encode(text, add_special=False, parse_special=True)
         assert b"".join(map(tokenizer.token_bytes, token_ids)) == bytes_out
 
-    def test_tells_control_tokens_from_marks_that_are_text(self, tokenizer: LlamaTokenizer) -> None:
-        marks = control_marks(tokenizer, ["<|im_start|>", "<tool_call>", "a"])
-        assert marks == {tokenizer.vocab_size - 2: "<|im_start|>"}
-
     def test_knows_its_markers(self, tokenizer: LlamaTokenizer) -> None:
         assert (tokenizer.bos_token, tokenizer.eos_token) == ("<|endoftext|>", "<|im_end|>")
         assert {tokenizer.vocab_size - 1, tokenizer.vocab_size - 3} <= tokenizer.eog_token_ids
@@ -226,8 +222,9 @@ class TestTheTokenizer:
         token_ids = tokenizer.encode(text, add_special=False, parse_special=True)
         assert b"".join(map(tokenizer.token_bytes, token_ids)).decode() == text
 
-    def test_tells_which_markers_it_reads(self, tokenizer: LlamaTokenizer) -> None:
-        assert tokenizer.control_markers == set(MARKERS)
+    def test_tells_control_tokens_from_marks_that_are_text(self, tokenizer: LlamaTokenizer) -> None:
+        assert set(control_markers(tokenizer).values()) == set(MARKERS)
+        assert control_markers(tokenizer)[tokenizer.vocab_size - 2] == "<|im_start|>"
 
     @pytest.mark.parametrize("token_id", [-1, 264, 2**31 - 1])
     def test_has_no_bytes_for_a_token_that_is_not(self, tokenizer: LlamaTokenizer, token_id: int) -> None:

@@ -8,9 +8,11 @@ import pytest
 
 from engine.backends.scripted import Gate, ScriptedBackend
 from engine.backends.scripted_tokenizer import HERMES_TEMPLATE, THINKING_TEMPLATE, ByteTokenizer
+from engine.batch import SampledToken
 from engine.core import EngineCore
 from engine.engine import ChatMessage, ChatRequest, Delta, Engine, EngineInfo
 from engine.errors import ContextLengthExceeded, EngineFailed, InvalidRequest, QueueFull, TemplateError
+from engine.grammar import choice, json_object
 from engine.local import LocalEngine
 from engine.params import SamplingParams
 from engine.request import FinishReason
@@ -413,3 +415,30 @@ async def test_closing_ends_what_runs_and_may_be_done_twice(start: Start) -> Non
         await all_of(stream)
     with pytest.raises(EngineFailed, match="unloaded"):
         await all_of(engine.complete("x", GREEDY))
+
+
+# Grammars
+
+
+async def test_an_answer_keeps_to_its_grammar_and_the_next_is_free(start: Start) -> None:
+    engine = await start(ScriptedBackend("no, not at all"))
+    params = SamplingParams(temperature=0, grammar=choice(["yes", "no"], "choice"))
+    deltas = await all_of(engine.chat(chat(params=params)))
+    assert "".join(delta.text for delta in deltas) == "no"
+    assert deltas[-1].finish_reason is FinishReason.STOP
+    assert await text_of(engine.complete("Hi", params)) == "no"
+    assert await text_of(engine.chat(chat())) == "no, not at all"
+
+
+async def test_a_grammar_that_is_broken_in_a_step_is_an_error_of_its_request_alone(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.backends.scripted.sample", lambda logits, row: SampledToken(int(logits.argmax())))
+    engine = await start(ScriptedBackend("Hello"))
+    bound = all_of(engine.chat(chat(params=SamplingParams(temperature=0, grammar=json_object()))))
+    free = text_of(engine.chat(chat()))
+    error, text = await asyncio.gather(bound, free, return_exceptions=True)
+    assert isinstance(error, InvalidRequest)
+    assert error.param == "response_format"
+    assert text == "Hello"
+    assert engine.metrics().requests_total["error"] == 1

@@ -17,7 +17,8 @@ from engine.errors import EngineFailed, InvalidRequest
 from engine.markers import pattern_of
 
 # llama.cpp's attributes of a token.
-_UNKNOWN, _CONTROL, _USER_DEFINED = 1, 8, 16
+_NO_TEXT = 1 | 2 | 8              # LLAMA_TOKEN_ATTR_UNKNOWN, _UNUSED, _CONTROL
+_ADDED_BY_HAND = 16               # LLAMA_TOKEN_ATTR_USER_DEFINED: <tool_call>, but runs of spaces too
 
 _PIECE_BYTES = 256                # longer pieces exist; they take a second call
 _STRETCH_CHARS = 1024             # the least that is worth a call
@@ -39,8 +40,9 @@ class LlamaTokenizer:
         self._bos_token = self._marker(lib.llama_vocab_bos)
         self._eos_token = self._marker(lib.llama_vocab_eos)
         self._eog_token_ids = self._all_eog()
-        self._control_markers = self._markers(_UNKNOWN | _CONTROL)
-        self._any_marker = pattern_of(self._control_markers | self._markers(_USER_DEFINED))
+        without_text, added = self._spellings(_NO_TEXT), self._spellings(_ADDED_BY_HAND)
+        self._special_tokens = without_text | {token_id: name for token_id, name in added.items() if _is_marker(name)}
+        self._any_marker = pattern_of((without_text | added).values())
 
     @property
     def vocab_size(self) -> int:
@@ -59,12 +61,12 @@ class LlamaTokenizer:
         return self._eos_token
 
     @property
-    def control_markers(self) -> frozenset[str]:
-        return self._control_markers
-
-    @property
     def chat_template(self) -> str | None:
         return self._chat_template
+
+    @property
+    def special_tokens(self) -> dict[int, str]:
+        return self._special_tokens
 
     def encode(self, text: str, *, add_special: bool, parse_special: bool) -> list[int]:
         raw = _as_utf8(text)
@@ -111,6 +113,18 @@ class LlamaTokenizer:
             piece = self._pieces[token_id] = self._piece(token_id, special=False)
         return piece
 
+    def vocabulary(self) -> list[bytes]:
+        if not self._has_vocabulary:
+            return [b""] * self._vocab_size
+        to_piece, vocab = native().llama_token_to_piece, self._vocab
+        buffer = ctypes.create_string_buffer(_PIECE_BYTES)
+        pieces: list[bytes] = []
+        with self._users.one_more():
+            for token_id in range(self._vocab_size):
+                size = to_piece(vocab, token_id, buffer, _PIECE_BYTES, 0, False)
+                pieces.append(buffer.raw[:size] if size >= 0 else self._piece(token_id, special=False))
+        return pieces
+
     def close(self) -> None:
         """Returns once nobody is inside the library; later calls raise EngineFailed."""
         self._users.end()
@@ -130,12 +144,13 @@ class LlamaTokenizer:
     def _marker(self, token_of: Any) -> str:
         return self._piece(token_of(self._vocab), special=True).decode("utf-8", "replace")
 
-    def _markers(self, attributes: int) -> frozenset[str]:
+    def _spellings(self, attributes: int) -> dict[int, str]:
+        """Of the tokens that have one of these attributes."""
         if not self._has_vocabulary:
-            return frozenset()
+            return {}
         attributes_of = native().llama_vocab_get_attr
         marked = (each for each in range(self._vocab_size) if attributes_of(self._vocab, each) & attributes)
-        return frozenset(self._piece(token_id, special=True).decode("utf-8", "replace") for token_id in marked)
+        return {token_id: self._piece(token_id, special=True).decode("utf-8", "replace") for token_id in marked}
 
     def _all_eog(self) -> frozenset[int]:
         if not self._has_vocabulary:
@@ -162,6 +177,11 @@ def _in_short_runs(text: str) -> Iterator[str]:
             yield text[start:cut]
             start = cut
     yield text[start:]
+
+
+def _is_marker(name: str) -> bool:
+    """Whether a token that a model's makers added stands for something, as opposed to a frequent piece of text."""
+    return (name.startswith("<") and name.endswith(">")) or (name.startswith("[") and name.endswith("]"))
 
 
 class _Users:

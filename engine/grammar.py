@@ -1,0 +1,111 @@
+"""What an answer must look like, as one frozen value: a JSON schema, a regular expression or a grammar.
+
+Made by whoever asks, from any thread; `engine.grammar_compiler` makes of it what can be asked for each token.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from engine.errors import InvalidRequest
+
+MAX_SOURCE_CHARS = 128 * 1024     # OpenAI's bound on a schema's names and values is 120,000; time grows with the square
+
+# Of space between two tokens of JSON. Some models, left alone with it, write line breaks to the end of the window.
+_WHITESPACE = r"[\x20\x0A\x0D\x09]{1,32}"
+
+# A schema without any of these would constrain nothing: mostly it is one wrapped into an object too many.
+_KEYWORDS = frozenset({
+    "$anchor", "$comment", "$defs", "$id", "$ref", "$schema", "additionalItems", "additionalProperties", "allOf",
+    "anyOf", "const", "contains", "default", "definitions", "dependentRequired", "description", "else", "enum",
+    "examples", "exclusiveMaximum", "exclusiveMinimum", "format", "if", "items", "maxItems", "maxLength",
+    "maxProperties", "maximum", "minItems", "minLength", "minProperties", "minimum", "multipleOf", "not", "oneOf",
+    "pattern", "patternProperties", "prefixItems", "properties", "propertyNames", "required", "then", "title", "type",
+    "unevaluatedItems", "unevaluatedProperties", "uniqueItems",
+})   # fmt: skip
+
+
+class GrammarKind(StrEnum):
+    JSON_OBJECT = "json_object"       # any; without a source
+    LARK = "lark"                     # made here, of the caller's schemas and texts
+    REGEX = "regex"                   # the whole answer matches
+    GRAMMAR = "grammar"               # the caller's: Lark with a rule `start`, or llama.cpp's GBNF with a rule `root`
+
+
+@dataclass(frozen=True, slots=True)
+class GrammarSpec:
+    """Not compiled yet. Raises InvalidRequest, naming `param`, for a source that is too large."""
+
+    kind: GrammarKind
+    source: str
+    param: str                                      # where the caller gave it, for errors
+    marker_ids: frozenset[int] = frozenset()        # special tokens that it needs; no others may come
+
+    def __post_init__(self) -> None:
+        if len(self.source) > MAX_SOURCE_CHARS:
+            raise _too_large(self.param)
+        try:
+            self.source.encode()
+        except UnicodeEncodeError as error:
+            raise InvalidRequest(f"{self.param} holds half a character. Send it whole.", param=self.param) from error
+
+
+def json_object(param: str = "response_format") -> GrammarSpec:
+    """Any JSON object."""
+    return GrammarSpec(GrammarKind.JSON_OBJECT, "", param)
+
+
+def json_schema(schema: Mapping[str, Any], param: str = "response_format") -> GrammarSpec:
+    """JSON that a schema allows. Raises InvalidRequest for one that says nothing, is too large or too deep."""
+    return GrammarSpec(GrammarKind.LARK, f"start: {json_rule(schema, param)}", param)
+
+
+def json_rule(schema: Mapping[str, Any], param: str) -> str:
+    """A schema as an expression of a Lark grammar."""
+    if schema and not schema.keys() & _KEYWORDS:
+        named = ", ".join(list(map(str, schema))[:3])
+        raise InvalidRequest(f"{param} has no keyword of JSON Schema, only {named}. Give the schema.", param=param)
+    return f"%json {_dump({**schema, 'x-guidance': {'whitespace_pattern': _WHITESPACE}}, param)}"
+
+
+def choice(texts: Sequence[str], param: str) -> GrammarSpec:
+    """One of these texts, as it stands."""
+    if not texts:
+        raise InvalidRequest(f"{param} is an empty list. Give at least one text.", param=param)
+    return GrammarSpec(GrammarKind.LARK, "start: " + " | ".join(literal(text, param) for text in texts), param)
+
+
+def literal(text: str, param: str) -> str:
+    """A text as an expression of a Lark grammar, which writes strings as JSON does."""
+    return _dump(text, param)
+
+
+def regex(pattern: str, param: str) -> GrammarSpec:
+    return GrammarSpec(GrammarKind.REGEX, pattern, param)
+
+
+def grammar(source: str, param: str) -> GrammarSpec:
+    return GrammarSpec(GrammarKind.GRAMMAR, source, param)
+
+
+def _dump(value: Any, param: str) -> str:
+    """JSON, given up once it is too large."""
+    pieces: list[str] = []
+    num_chars = 0
+    try:
+        for piece in json.JSONEncoder(ensure_ascii=False, allow_nan=False).iterencode(value):
+            pieces.append(piece)
+            num_chars += len(piece)
+            if num_chars > MAX_SOURCE_CHARS:
+                raise _too_large(param)
+    except (RecursionError, TypeError, ValueError) as error:
+        raise InvalidRequest(f"{param} is not JSON, or is nested too deeply.", param=param) from error
+    return "".join(pieces)
+
+
+def _too_large(param: str) -> InvalidRequest:
+    return InvalidRequest(f"{param} is larger than {MAX_SOURCE_CHARS} characters. Give a smaller one.", param=param)
