@@ -18,6 +18,7 @@ from engine.chat_template import ChatTemplate
 from engine.core import EngineCore
 from engine.engine import ChatMessage, ChatRequest, Delta, EngineInfo, EngineMetrics
 from engine.errors import InvalidRequest
+from engine.grammar import GrammarSpec
 from engine.grammar_compiler import GrammarCompiler
 from engine.grammar_matcher import Grammar
 from engine.markers import MarkerSeal, control_markers
@@ -52,15 +53,19 @@ class LocalEngine:
 
     async def chat(self, request: ChatRequest) -> AsyncGenerator[Delta, None]:
         prompt = await asyncio.to_thread(self._encode_chat, request)
+        asked = Asked(prompt=prompt.text, tools=request.tools, parallel_tool_calls=request.parallel_tool_calls)
+        spec = request.params.grammar
+        if self._family is not None and request.must_call and request.tools:
+            spec = await asyncio.to_thread(self._family.must_call, asked, self._tokenizer)
         core_request = self._request(
             prompt.token_ids,
             request.params,
-            await self._grammar(request.params),
+            await self._grammar(spec),
             user=request.user,
             priority=request.priority,
             cache_key=request.cache_key,
         )
-        async with aclosing(self._answer(core_request, self._parser(request, prompt.text))) as deltas:
+        async with aclosing(self._answer(core_request, self._parser(asked))) as deltas:
             async for delta in deltas:
                 yield delta
 
@@ -69,7 +74,7 @@ class LocalEngine:
     ) -> AsyncGenerator[Delta, None]:
         if isinstance(prompt, str):
             prompt = await asyncio.to_thread(self._encode, prompt, add_special=True, param="prompt")
-        core_request = self._request(prompt, params, await self._grammar(params), user=user)
+        core_request = self._request(prompt, params, await self._grammar(params.grammar), user=user)
         async with aclosing(self._answer(core_request)) as deltas:
             async for delta in deltas:
                 yield delta
@@ -97,8 +102,8 @@ class LocalEngine:
         finally:
             end(FinishReason.ABORT)      # for a reader that left early; nothing happens to a request that has ended
 
-    async def _grammar(self, params: SamplingParams) -> Grammar | None:
-        return None if params.grammar is None else await self._grammars.compile(params.grammar)
+    async def _grammar(self, spec: GrammarSpec | None) -> Grammar | None:
+        return None if spec is None else await self._grammars.compile(spec)
 
     def _request(
         self,
@@ -131,11 +136,8 @@ class LocalEngine:
             grammar=grammar,
         )
 
-    def _parser(self, request: ChatRequest, prompt: str) -> Parser | None:
-        if self._family is None:
-            return None
-        asked = Asked(prompt=prompt, tools=request.tools, parallel_tool_calls=request.parallel_tool_calls)
-        return self._family.open(asked)
+    def _parser(self, asked: Asked) -> Parser | None:
+        return None if self._family is None else self._family.open(asked)
 
     def _encode_chat(self, request: ChatRequest) -> _Prompt:
         if self._template is None:
@@ -173,10 +175,16 @@ class LocalEngine:
                 "Leave the tools out, or choose another model.",
                 param="tools",
             )
-        if request.must_call:
+        if request.must_call and self._family.notation is None:
             raise InvalidRequest(
-                "This version lets the model decide whether it calls a tool: it cannot make it do so. "
-                'Use tool_choice "auto" or "none".',
+                f"{self._info.name} decides for itself whether it calls a tool: this version reads its calls, but "
+                'cannot make it write one. Use tool_choice "auto" or "none".',
+                param="tool_choice",
+            )
+        if request.must_call and request.params.grammar is not None:
+            raise InvalidRequest(
+                f"An answer that must be a call of a tool cannot keep to {request.params.grammar.param} too. "
+                "Leave one of them out.",
                 param="tool_choice",
             )
 

@@ -1,6 +1,6 @@
 """Calls that must be made, in a model's own notation, as a GrammarSpec: for `tool_choice` required and named.
 
-Whoever knows a family's notation describes it by a `CallNotation`; the arguments follow each function's own schema.
+The families in `engine.parsers` describe theirs by a `CallNotation`; the arguments follow each function's own schema.
 """
 
 from __future__ import annotations
@@ -11,9 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.backends.base import Tokenizer
+from engine.errors import InvalidRequest
 from engine.grammar import GrammarKind, GrammarSpec, json_rule, literal
+from engine.parsers.base import Thinking
 
-NO_ARGUMENTS: Mapping[str, Any] = {"type": "object", "properties": {}, "additionalProperties": False}
+_NO_ARGUMENTS: Mapping[str, Any] = {"type": "object", "properties": {}, "additionalProperties": False}
+
+_NAME = re.compile(r"[\w.:/-]+")      # what every notation holds without quotes, and every reader takes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,30 +29,68 @@ class CallNotation:
 
     before: str
     after: str
-    between: str = ""       # two calls
-    opening: str = ""       # before the first call, and
-    closing: str = ""       # after the last
+    between: str | None = ""       # two calls; None: this model makes one an answer
+    opening: str = ""              # before the first call, and
+    closing: str = ""              # after the last
 
 
 def tool_calls(
-    functions: Sequence[Mapping[str, Any]], notation: CallNotation, tokenizer: Tokenizer, *, parallel: bool = True
+    functions: Sequence[Mapping[str, Any]],
+    notation: CallNotation,
+    tokenizer: Tokenizer,
+    *,
+    parallel: bool = True,
+    thinking: Thinking | None = None,
+    is_thinking: bool = False,
 ) -> GrammarSpec:
     """At least one call of one of `functions`, OpenAI's {"name": …, "parameters": {…}}; with `parallel`, maybe more.
 
+    A thought may come first where the model can think, and comes where the prompt has begun it (`is_thinking`).
     A marker in the notation that is a special token of the model stands for that token, and no other may come.
-    Raises InvalidRequest for parameters that are no schema, or too large.
+    Raises InvalidRequest for parameters that are no schema, or too large, and for names that no notation can hold.
     """
     text = _Markers(tokenizer)
-    calls = []
-    for index, function in enumerate(functions):
-        param = f"tools[{index}].function.parameters"
-        arguments = json_rule(function.get("parameters") or NO_ARGUMENTS, param)
-        before, after = (part.replace("{name}", function["name"]) for part in (notation.before, notation.after))
-        calls.append(" ".join((*text.rule(before), arguments, *text.rule(after))))
-    more = " ".join(("(", *text.rule(notation.between), "call", ")*")) if parallel else ""
-    start = " ".join(("start:", *text.rule(notation.opening), "call", more, *text.rule(notation.closing)))
-    source = f"{start}\ncall: " + "\n    | ".join(calls)
+    calls = [_call(function, notation, text) for function in functions]
+    is_one = notation.between is None or not parallel
+    more = [] if is_one else ["(", *text.rule(notation.between or ""), "call", ")*"]
+    thought, thought_rules = ([], []) if thinking is None else _thought(thinking, text, is_begun=is_thinking)
+    start = " ".join((*thought, *text.rule(notation.opening), "call", *more, *text.rule(notation.closing)))
+    source = "\n".join((f"start: {start}", "call: " + "\n    | ".join(calls), *thought_rules))
     return GrammarSpec(GrammarKind.LARK, source, "tools", marker_ids=frozenset(text.used_ids))
+
+
+def _call(function: Mapping[str, Any], notation: CallNotation, text: _Markers) -> str:
+    name = function["name"]
+    if not _NAME.fullmatch(name):
+        raise InvalidRequest(
+            f"A function that must be called has a name of letters, digits and _ - . : / alone, unlike {name[:80]!r}.",
+            param="tools",
+        )
+    arguments = json_rule(_object_schema(function.get("parameters")), f"tools[{name}].function.parameters")
+    before, after = (part.replace("{name}", name) for part in (notation.before, notation.after))
+    return " ".join((*text.rule(before), arguments, *text.rule(after)))
+
+
+def _object_schema(parameters: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """Arguments are an object, and none where none are described, though JSON Schema allows anything else there."""
+    if not parameters or parameters == {"type": "object", "properties": {}}:
+        return _NO_ARGUMENTS
+    return {"type": "object", **parameters} if "properties" in parameters else parameters
+
+
+def _thought(thinking: Thinking, text: _Markers, *, is_begun: bool) -> tuple[list[str], list[str]]:
+    """What stands before the calls, and the rules that it needs. No thought holds the mark that ends it."""
+    if text.has(thinking.closes):
+        closes = re.escape(thinking.closes).replace("/", r"\/")
+        rules = [
+            " ".join(("thought: THOUGHT", *text.rule(thinking.closes))),
+            f"THOUGHT: /(?s:.*)/ & ~/(?s:.*){closes}(?s:.*)/",
+        ]
+    else:
+        rules = [f'thought[suffix={literal(thinking.closes, "tools")}]: /(?s:.*)/']
+    rules.append(r"SPACE: /[ \n]{1,8}/")
+    then = ["thought", "SPACE?"]
+    return (then if is_begun else ["(", *text.rule(thinking.opens), *then, ")?"]), rules
 
 
 class _Markers:
@@ -59,6 +101,9 @@ class _Markers:
         longest_first = sorted(self._ids, key=len, reverse=True)
         self._pattern = re.compile("(" + "|".join(map(re.escape, longest_first)) + ")") if longest_first else None
         self.used_ids: set[int] = set()
+
+    def has(self, name: str) -> bool:
+        return name in self._ids
 
     def rule(self, text: str) -> list[str]:
         parts = self._pattern.split(text) if self._pattern else [text]

@@ -21,7 +21,10 @@ class OfferedTools:
 
 
 def parse_tools(body: dict[str, Any]) -> OfferedTools:
-    """Raises InvalidRequest that names the place of the fault."""
+    """A function that is named is called once. Raises InvalidRequest that names the place of the fault.
+
+    Calls that must be made keep to their schemas; where the model decides, nothing makes it, `strict` or not.
+    """
     _refuse_functions(body)
     choice, parallel = body.get("tool_choice"), body.get("parallel_tool_calls")
     if parallel is not None and not isinstance(parallel, bool):
@@ -35,8 +38,9 @@ def parse_tools(body: dict[str, Any]) -> OfferedTools:
     if not isinstance(body["tools"], list):
         raise InvalidRequest("tools must be a list of objects.", param="tools")
     tools = tuple(_tool(tool, f"tools[{index}]") for index, tool in enumerate(body["tools"]))
-    chosen = tools if choice in (None, "auto", "required") else _named(choice, tools)
-    return OfferedTools(chosen, must_call=choice not in (None, "auto"), parallel_tool_calls=parallel is not False)
+    if choice in (None, "auto", "required"):
+        return OfferedTools(tools, must_call=choice == "required", parallel_tool_calls=parallel is not False)
+    return OfferedTools(_named(choice, tools), must_call=True, parallel_tool_calls=False)
 
 
 def _refuse_functions(body: dict[str, Any]) -> None:

@@ -28,6 +28,9 @@ class Thinking:
     opens: str
     closes: str
 
+    def is_begun_in(self, prompt: str) -> bool:
+        return prompt.rstrip().endswith(self.opens)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
@@ -74,7 +77,7 @@ class Parser:
         self._reasoning: list[str] = []
         self._calls: list[ToolCallDelta] = []
         self._steps = self._read_all()
-        self.is_reasoning = thinking is not None and asked.prompt.rstrip().endswith(thinking.opens)
+        self.is_reasoning = thinking is not None and thinking.is_begun_in(asked.prompt)
 
     @property
     def marks(self) -> tuple[str, ...]:

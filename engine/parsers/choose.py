@@ -1,9 +1,14 @@
-"""Which parser reads a model's answers: a table of marks that its chat template holds. `LocalEngine` asks when made."""
+"""Which parser reads a model's answers, and in what notation it can be made to call: a table of marks that its chat
+template holds. `LocalEngine` asks when made.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from engine.backends.base import Tokenizer
+from engine.grammar import GrammarSpec
+from engine.parsers import deepseek, hermes, llama, mistral
 from engine.parsers.base import Asked, Parser, Thinking, marks_of
 from engine.parsers.deepseek import DeepSeekParser
 from engine.parsers.gemma import GemmaParser
@@ -12,6 +17,7 @@ from engine.parsers.hermes import HermesParser
 from engine.parsers.llama import LlamaParser
 from engine.parsers.mistral import MistralParser
 from engine.parsers.qwen_coder import QwenCoderParser
+from engine.tool_grammar import CallNotation, tool_calls
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +25,7 @@ class _Row:
     parser: type[Parser]
     marks: tuple[str, ...]                      # the template holds all of these
     absent: tuple[str, ...] = ()                # and none of these: they tell a family that is not read here
+    notation: CallNotation | None = None        # None: arguments are no JSON, or what stands before them is no one text
 
 
 # The first row that fits is taken.
@@ -26,11 +33,14 @@ _CALLS = (
     _Row(HarmonyParser, ("<|channel|>", "<|message|>", "commentary")),
     _Row(GemmaParser, ("<|tool_call>",)),
     _Row(GemmaParser, ("<start_function_call>",)),
-    _Row(MistralParser, ("[TOOL_CALLS]",)),
-    _Row(DeepSeekParser, ("<｜tool▁call▁begin｜>",)),
+    _Row(MistralParser, ("[TOOL_CALLS]", "[ARGS]"), notation=mistral.NAMED),
+    _Row(MistralParser, ("[TOOL_CALLS] [",), notation=mistral.LISTED_APART),
+    _Row(MistralParser, ("[TOOL_CALLS]",), notation=mistral.LISTED),
+    _Row(DeepSeekParser, ("<｜tool▁call▁begin｜>", "```json"), notation=deepseek.FENCED),
+    _Row(DeepSeekParser, ("<｜tool▁call▁begin｜>",), notation=deepseek.NAMED),
     _Row(QwenCoderParser, ("<tool_call>", "<function=")),
-    _Row(HermesParser, ("<tool_call>", '"arguments"'), absent=("<arg_key>", "<tool_calls>[")),
-    _Row(LlamaParser, ("<|start_header_id|>", '{"name": function name, "parameters":')),
+    _Row(HermesParser, ("<tool_call>", '"arguments"'), ("<arg_key>", "<tool_calls>["), hermes.NOTATION),
+    _Row(LlamaParser, ("<|start_header_id|>", '{"name": function name, "parameters":'), notation=llama.NOTATION),
 )
 
 _THOUGHTS = (
@@ -47,6 +57,7 @@ class Family:
 
     parser: type[Parser]
     thinking: Thinking | None
+    notation: CallNotation | None = None
 
     @property
     def reads_calls(self) -> bool:
@@ -62,13 +73,26 @@ class Family:
         parser = self.parser(asked, self.thinking)
         return parser if parser.marks else None
 
+    def must_call(self, asked: Asked, tokenizer: Tokenizer) -> GrammarSpec | None:
+        """Nothing but calls of the tools asked with, after a thought; None where the family has no notation for it."""
+        if self.notation is None:
+            return None
+        return tool_calls(
+            [tool["function"] for tool in asked.tools],
+            self.notation,
+            tokenizer,
+            parallel=asked.parallel_tool_calls,
+            thinking=self.thinking,
+            is_thinking=self.thinking is not None and self.thinking.is_begun_in(asked.prompt),
+        )
+
 
 def choose(template: str) -> Family | None:
     """None: answers of this model are plain text."""
-    parser = next((row.parser for row in _CALLS if _fits(row, template)), Parser)
-    is_apart = parser is HarmonyParser           # thoughts are messages of their own there
+    row = next((row for row in _CALLS if _fits(row, template)), _Row(Parser, ()))
+    is_apart = row.parser is HarmonyParser       # thoughts are messages of their own there
     thinking = None if is_apart else next((thinking for mark, thinking in _THOUGHTS if mark in template), None)
-    return None if parser is Parser and thinking is None else Family(parser, thinking)
+    return None if row.parser is Parser and thinking is None else Family(row.parser, thinking, row.notation)
 
 
 def _fits(row: _Row, template: str) -> bool:

@@ -7,9 +7,19 @@ from __future__ import annotations
 
 from engine.parsers.base import Steps
 from engine.parsers.json_calls import JsonCalls
+from engine.tool_grammar import CallNotation
 
 _ALL_BEGIN, _ALL_END = "<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"
 _BEGIN, _SEPARATOR, _END = "<｜tool▁call▁begin｜>", "<｜tool▁sep｜>", "<｜tool▁call▁end｜>"
+
+NAMED = CallNotation(opening=_ALL_BEGIN, before=f"{_BEGIN}{{name}}{_SEPARATOR}", after=_END, closing=_ALL_END)
+FENCED = CallNotation(
+    opening=_ALL_BEGIN,
+    before=f"{_BEGIN}function{_SEPARATOR}{{name}}\n```json\n",
+    after=f"\n```{_END}",
+    between="\n",
+    closing=_ALL_END,
+)
 
 
 class DeepSeekParser(JsonCalls):

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from engine.parsers.json_calls import JsonCalls
+from engine.tool_grammar import CallNotation
+
+NOTATION = CallNotation(
+    before='<tool_call>\n{"name": "{name}", "arguments": ', after="}\n</tool_call>", between="\n"
+)
 
 
 class HermesParser(JsonCalls):

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from engine.parsers.base import NotACall, Steps
 from engine.parsers.json_calls import JsonCalls
+from engine.tool_grammar import CallNotation
+
+NOTATION = CallNotation(before='{"name": "{name}", "parameters": ', after="}", between=None)
 
 
 class LlamaParser(JsonCalls):

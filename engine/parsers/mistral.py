@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import secrets
 import string
+from dataclasses import replace
 
 from engine.parsers.base import Steps
 from engine.parsers.json_calls import JsonCalls
+from engine.tool_grammar import CallNotation
+
+LISTED = CallNotation(
+    opening="[TOOL_CALLS][", before='{"name": "{name}", "arguments": ', after="}", between=", ", closing="]"
+)
+LISTED_APART = replace(LISTED, opening="[TOOL_CALLS] [")
+NAMED = CallNotation(before="[TOOL_CALLS]{name}[ARGS]", after="")
 
 _ID_CHARS = string.ascii_letters + string.digits
 

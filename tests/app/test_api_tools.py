@@ -36,15 +36,20 @@ def tool(name: str) -> dict[str, Any]:
 
 
 TOOLS = [tool("get_weather"), tool("get_time")]
+TIME = {"type": "function", "function": {"name": "get_time"}}
+CITY = {"type": "object", "properties": {"city": {"enum": ["Paris", "Rome"]}}, "required": ["city"]}
+ENUM = {"name": "get_weather", "parameters": CITY | {"additionalProperties": False}}
 
 
 @pytest.fixture(scope="module", autouse=True)
 def models(house: House) -> None:
-    """`helper` calls tools as its REPLIES say; `thinker` begins each answer with a thought."""
+    """`helper` calls tools as its REPLIES say; `thinker` begins each answer with a thought; `coder` writes no JSON."""
     hermes, thinking = ByteTokenizer(chat_template=HERMES_TEMPLATE), ByteTokenizer(chat_template=THINKING_TEMPLATE)
     thoughts = {"endless": "abc {", "": "abc</think>42"}
     house.do(house.shelf.put(house.services, "helper", lambda: ScriptedBackend(REPLIES, tokenizer=hermes)))
+    coder = ByteTokenizer(chat_template="{{ tools }} {{ messages }} <tool_call><function=")
     house.do(house.shelf.put(house.services, "thinker", lambda: ScriptedBackend(thoughts, tokenizer=thinking)))
+    house.do(house.shelf.put(house.services, "coder", lambda: ScriptedBackend("Hm?", tokenizer=coder)))
 
 
 @dataclass
@@ -160,6 +165,28 @@ def test_half_a_call_ends_for_its_length_and_leaks_nothing(ask: Asking) -> None:
             assert len(answer.content) < len("<tool_call>")
 
 
+def test_a_call_that_must_be_made_is_made_whatever_the_model_would_say(ask: Asking) -> None:
+    answer = ask("18 degrees", tools=[tool("get_weather") | {"function": ENUM}, TIME], tool_choice="required")
+    [function] = functions(answer)
+    assert function["name"] in ("get_weather", "get_time")
+    assert (answer.content, answer.finish_reason) == (None, "tool_calls")
+
+
+def test_the_function_that_is_named_is_called_once(ask: Asking) -> None:
+    for name, arguments in (("get_time", ({},)), ("get_weather", ({"city": "Paris"}, {"city": "Rome"}))):
+        choice = {"type": "function", "function": {"name": name}}
+        answer = ask("Paris?", tools=[tool("get_weather") | {"function": ENUM}, TIME], tool_choice=choice)
+        [function] = functions(answer)
+        assert function["name"] == name
+        assert json.loads(function["arguments"]) in arguments
+        assert answer.finish_reason == "tool_calls"
+
+
+def test_one_call_must_be_made_and_no_more_may(ask: Asking) -> None:
+    called = ask("both", tools=TOOLS, tool_choice="required", parallel_tool_calls=False, max_tokens=400)
+    assert len(functions(called)) == 1
+
+
 def test_no_tools_reach_the_model_where_none_may_be_called(ask: Asking) -> None:
     answer = ask("Paris?", tools=TOOLS, tool_choice="none")
     assert (answer.content, answer.calls, answer.finish_reason) == (REPLIES["Paris?"], [], "stop")
@@ -190,8 +217,22 @@ def test_a_thought_without_an_end_is_all_reasoning(ask: Asking) -> None:
 
 BAD: list[tuple[str, dict[str, Any], str, str]] = [
     # name, what is other, the parameter, words of the message
-    ("required", {"tool_choice": "required"}, "tool_choice", "lets the model decide"),
-    ("named", {"tool_choice": {"type": "function", "function": {"name": "get_time"}}}, "tool_choice", "lets the model"),
+    ("required of one that cannot be made to", {"model": "coder", "tool_choice": "required"}, "tool_choice", "decides"),
+    (
+        "required and in a form",
+        {"tool_choice": "required", "response_format": {"type": "json_object"}},
+        "tool_choice",
+        "response_format too",
+    ),
+    (
+        "required with parameters that are no schema",
+        {
+            "tools": [TOOLS[0], {"type": "function", "function": {"name": "f", "parameters": {"city": "string"}}}],
+            "tool_choice": "required",
+        },
+        "tools[f].function.parameters",
+        "no keyword",
+    ),
     ("named but not offered", {"tool_choice": {"type": "function", "function": {"name": "x"}}}, "tool_choice", "among"),
     ("an unknown choice", {"tool_choice": "sometimes"}, "tool_choice", "auto"),
     ("a choice of a number", {"tool_choice": 5}, "tool_choice", "auto"),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import openai
 import pytest
 from openai.types.chat import ChatCompletionMessageFunctionToolCall as FunctionCall
-from openai.types.chat import ChatCompletionMessageParam, ChatCompletionToolParam
+from openai.types.chat import ChatCompletionMessageParam, ChatCompletionNamedToolChoiceParam, ChatCompletionToolParam
 
 from engine.backends.scripted import ScriptedBackend
 from engine.backends.scripted_tokenizer import HERMES_TEMPLATE, ByteTokenizer
@@ -111,6 +113,22 @@ def test_the_stream_helper_puts_calls_together(client: openai.OpenAI, helper: st
         message = stream.get_final_completion().choices[0].message
     assert [call.function.name for call in message.tool_calls or []] == ["get_weather"] * 2
     assert [call.function.arguments for call in message.tool_calls or []] == ['{"city": "Paris"}', '{"city": "東京"}']
+
+
+def test_tools_that_must_be_called_are(client: openai.OpenAI, helper: str) -> None:
+    heard: list[ChatCompletionMessageParam] = [{"role": "user", "content": "18 degrees"}]      # it would say Warm.
+    time: ChatCompletionToolParam = {"type": "function", "function": {"name": "get_time"}}
+    named: ChatCompletionNamedToolChoiceParam = {"type": "function", "function": {"name": "get_time"}}
+    offers = client.chat.completions.create
+    for answer in (
+        offers(model=helper, messages=heard, tools=[time], tool_choice="required"),
+        offers(model=helper, messages=heard, tools=[WEATHER, time], tool_choice=named),
+    ):
+        choice = answer.choices[0]
+        [call] = choice.message.tool_calls or []
+        assert isinstance(call, FunctionCall)
+        assert (call.function.name, json.loads(call.function.arguments)) == ("get_time", {})
+        assert (choice.finish_reason, choice.message.content) == ("tool_calls", None)
 
 
 def test_models(client: openai.OpenAI) -> None:

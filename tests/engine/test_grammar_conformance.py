@@ -25,8 +25,10 @@ from engine.batch import SampledToken, SamplingInput
 from engine.grammar import GrammarSpec
 from engine.grammar_matcher import Grammar
 from engine.params import SamplingParams
+from engine.parsers import hermes
 from engine.request import FinishReason, Request
 from engine.sampler import sample
+from engine.tool_grammar import tool_calls
 from tests.engine.conformance import BACKENDS, Shape, scripted_logits
 from tests.engine.driving import Driver, request
 from tests.engine.grammars import PERSON, compiled, regex
@@ -94,6 +96,19 @@ def test_eight_with_different_grammars_share_steps_and_all_come_out_right(make: 
         check(n % 4, text_of(drive, f"r{n}"))
     longest = max(len(drive.tokens[f"r{n}"]) for n in range(8))
     assert len(drive.steps) == longest                       # and no step to find out that nothing may follow
+
+
+def test_a_call_that_must_be_made_is_made(make: Make) -> None:
+    drive = Driver(make(Shape()))
+    tokenizer = drive.backend.tokenizer
+    spec = tool_calls([{"name": "register", "parameters": PERSON}], hermes.NOTATION, tokenizer, parallel=False)
+    drive.run(ask("bound", compiled(spec, tokenizer), max_tokens=250), ask("free", None, max_tokens=20))
+    called = re.fullmatch(r"<tool_call>\n(.*)\n</tool_call>", text_of(drive, "bound"), re.DOTALL)
+    assert called
+    call = json.loads(called[1])
+    assert call["name"] == "register"
+    check(0, json.dumps(call["arguments"]))
+    assert drive.ended["bound"] is FinishReason.STOP
 
 
 def test_one_of_eight_says_what_it_says_alone(make: Make) -> None:

@@ -1,4 +1,5 @@
 import asyncio
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from typing import Any
@@ -215,6 +216,14 @@ async def test_raw_text_and_token_ids_are_continued_without_a_template(start: St
 
 # Thought and tools
 
+CODER_TEMPLATE = "{{ tools }} {{ messages }} <tool_call><function="
+OSLO = {
+    "type": "object",
+    "properties": {"city": {"enum": ["Oslo", "Rome"]}},
+    "required": ["city"],
+    "additionalProperties": False,
+}
+
 
 def tool(name: str) -> dict[str, Any]:
     return {"type": "function", "function": {"name": name, "description": "", "parameters": {"type": "object"}}}
@@ -280,7 +289,13 @@ async def test_marks_that_are_control_tokens_are_read_where_they_mean_something(
     [
         (None, {}, "tools", "cannot call tools: its chat template has no place for them"),
         ("{{ tools }} {{ messages }} <|unheard_of|>", {}, "tools", "in a form that this version does not read"),
-        (HERMES_TEMPLATE, {"must_call": True}, "tool_choice", "lets the model decide whether it calls a tool"),
+        (CODER_TEMPLATE, {"must_call": True}, "tool_choice", "decides for itself whether it calls a tool"),
+        (
+            HERMES_TEMPLATE,
+            {"must_call": True, "params": SamplingParams(grammar=json_object())},
+            "tool_choice",
+            "cannot keep to response_format too",
+        ),
     ],
 )
 async def test_tools_that_a_model_cannot_be_given_are_refused(
@@ -291,6 +306,56 @@ async def test_tools_that_a_model_cannot_be_given_are_refused(
     with pytest.raises(InvalidRequest, match=words) as refused:
         await all_of(engine.chat(chat(tools=(tool("f"),), **options)))
     assert refused.value.param == param
+
+
+async def must_call(start: Start, tokenizer: ByteTokenizer, reply: str | list[int], **options: Any) -> list[Delta]:
+    weather = {"type": "function", "function": {"name": "weather", "description": "", "parameters": OSLO}}
+    engine = await start(ScriptedBackend(reply, tokenizer=tokenizer))
+    get_time = {"type": "function", "function": {"name": "get_time", "description": "", "parameters": {}}}
+    request = chat(tools=(get_time, weather), must_call=True, **options)
+    return await all_of(engine.chat(request))
+
+
+def calls_of(deltas: list[Delta]) -> list[tuple[str, dict[str, Any]]]:
+    pieces = [piece for delta in deltas for piece in delta.tool_calls]
+    names = [piece.name for piece in pieces if piece.id]
+    arguments = ["".join(piece.arguments for piece in pieces if piece.index == index) for index in range(len(names))]
+    return [(name, json.loads(text)) for name, text in zip(names, arguments, strict=True)]
+
+
+async def test_a_model_that_must_call_calls_whatever_it_would_say(start: Start) -> None:
+    deltas = await must_call(start, ByteTokenizer(chat_template=HERMES_TEMPLATE), "It is sunny in Rome.")
+    assert calls_of(deltas) in ([("get_time", {})], [("weather", {"city": "Oslo"})], [("weather", {"city": "Rome"})])
+    assert "".join(delta.text for delta in deltas) == ""
+    assert deltas[-1].finish_reason is FinishReason.TOOL_CALLS
+
+
+@pytest.mark.parametrize(("parallel", "num_calls"), [(True, 2), (False, 1)])
+async def test_a_model_that_must_call_may_call_twice_unless_only_one_is_wanted(
+    start: Start, parallel: bool, num_calls: int
+) -> None:
+    call = '<tool_call>\n{"name": "weather", "arguments": {"city": "Oslo"}}\n</tool_call>'
+    tokenizer = ByteTokenizer(chat_template=HERMES_TEMPLATE)
+    deltas = await must_call(start, tokenizer, f"{call}\n{call}", parallel_tool_calls=parallel)
+    assert calls_of(deltas) == [("weather", {"city": "Oslo"})] * num_calls
+    assert deltas[-1].usage is not None
+    assert deltas[-1].usage.completion_tokens == len("\n".join([call] * num_calls))
+
+
+@pytest.mark.parametrize("markers", [(), ("<think>", "</think>", "<tool_call>", "</tool_call>")])
+@pytest.mark.parametrize("is_begun", [True, False])
+async def test_a_model_that_must_call_thinks_first(start: Start, markers: tuple[str, ...], is_begun: bool) -> None:
+    template = HERMES_TEMPLATE + ("<think>\n{# ends with </think> #}" if is_begun else "{# <think>, </think> #}")
+    tokenizer = ByteTokenizer(markers=markers, chat_template=template)
+    thought = "Is it a <tool>?\n</think>\n\n"
+    reply = tokenizer.encode(
+        ("" if is_begun else "<think>\n") + thought + '<tool_call>\n{"name": "weather", "arguments": {"city": "Oslo"',
+        add_special=False, parse_special=True,
+    )
+    deltas = await must_call(start, tokenizer, reply)
+    assert "".join(delta.reasoning for delta in deltas) == "Is it a <tool>?"
+    assert calls_of(deltas) == [("weather", {"city": "Oslo"})]
+    assert "".join(delta.text for delta in deltas) == ""
 
 
 # What is refused

@@ -9,6 +9,10 @@ import pytest
 from engine.backends.scripted_tokenizer import ByteTokenizer
 from engine.errors import InvalidRequest
 from engine.grammar_compiler import GrammarCompiler
+from engine.grammar_matcher import GrammarMatcher
+from engine.parsers import deepseek, hermes, llama, mistral
+from engine.parsers.base import Asked, Thinking
+from engine.parsers.choose import choose
 from engine.tool_grammar import CallNotation, tool_calls
 from tests.engine.grammars import matcher_of, takes
 
@@ -17,12 +21,8 @@ WEATHER: dict[str, Any] = {
     "parameters": {"type": "object", "properties": {"city": {"enum": ["Oslo", "Rome"]}}, "required": ["city"]},
 }
 NOW: dict[str, Any] = {"name": "now"}
-HERMES = CallNotation(
-    before='<tool_call>\n{"name": "{name}", "arguments": ', after="}\n</tool_call>", between="\n"
-)
-MISTRAL = CallNotation(
-    opening="[TOOL_CALLS][", before='{"name": "{name}", "arguments": ', after="}", between=", ", closing="]"
-)
+HERMES, MISTRAL = hermes.NOTATION, mistral.LISTED
+THINKING = Thinking("<think>", "</think>")
 OSLO = '<tool_call>\n{"name": "weather", "arguments": {"city": "Oslo"}}\n</tool_call>'
 TIME = '<tool_call>\n{"name": "now", "arguments": {}}\n</tool_call>'
 BYTES = ByteTokenizer()
@@ -86,4 +86,131 @@ async def test_a_marker_of_the_model_stands_for_its_token_and_no_other_may_come(
 def test_parameters_that_are_no_schema_are_refused_by_their_place() -> None:
     with pytest.raises(InvalidRequest) as refused:
         tool_calls([NOW, {"name": "x", "parameters": {"city": "string"}}], HERMES, BYTES)
-    assert refused.value.param == "tools[1].function.parameters"
+    assert refused.value.param == "tools[x].function.parameters"
+
+
+@pytest.mark.parametrize("name", ["", 'a"b', "</s>", "two words"])
+def test_a_name_that_a_notation_cannot_hold_is_refused(name: str) -> None:
+    with pytest.raises(InvalidRequest, match="letters, digits") as refused:
+        tool_calls([{"name": name}], HERMES, BYTES)
+    assert refused.value.param == "tools"
+
+
+def test_arguments_are_an_object_and_none_where_none_are_described() -> None:
+    def takes_arguments(parameters: dict[str, Any], arguments: str) -> bool:
+        spec = tool_calls([{"name": "f", "parameters": parameters}], llama.NOTATION, BYTES)
+        return takes(matcher_of(spec), f'{{"name": "f", "parameters": {arguments}}}')
+
+    assert takes_arguments({"type": "object", "properties": {}}, "{}")
+    assert not takes_arguments({"type": "object", "properties": {}}, '{"a": 1}')
+    assert takes_arguments({"properties": {"a": {"type": "integer"}}}, '{"a": 1}')
+    assert not takes_arguments({"properties": {"a": {"type": "integer"}}}, "1")
+    assert takes_arguments({"type": "object"}, '{"a": 1}')
+
+
+def test_a_family_that_calls_once_an_answer_is_held_to_it() -> None:
+    matcher = matcher_of(tool_calls([NOW], llama.NOTATION, BYTES))
+    assert takes(matcher, '{"name": "now", "parameters": {}}')
+    assert matcher.is_complete
+
+
+# Thought
+
+
+def thinks(*, is_thinking: bool) -> GrammarMatcher:
+    return matcher_of(tool_calls([NOW], HERMES, BYTES, thinking=THINKING, is_thinking=is_thinking))
+
+
+def test_a_model_may_think_first_or_not() -> None:
+    assert takes(thinks(is_thinking=False), TIME)
+    assert takes(thinks(is_thinking=False), f"<think>\nWhat <tool_call>?\n</think>\n\n{TIME}")
+    assert not takes(thinks(is_thinking=False), "It")
+
+
+def test_a_thought_that_the_prompt_has_begun_ends_before_the_call() -> None:
+    matcher = thinks(is_thinking=True)
+    assert takes(matcher, f"Hm.\n{TIME}")
+    assert not matcher.allows(BYTES.end_of_turn_id)
+    assert takes(matcher, f"</think>{TIME}")
+    assert matcher.allows(BYTES.end_of_turn_id)
+    assert not takes(thinks(is_thinking=True), "Hm.</think>It is sunny.")
+
+
+def test_a_thought_ends_with_the_models_own_token_where_it_has_one() -> None:
+    tokenizer = ByteTokenizer(markers=["<think>", "</think>", "<other>"])
+    opens, closes, other = (
+        token_id for token_id, name in tokenizer.special_tokens.items() if name in ("<think>", "</think>", "<other>")
+    )
+    matcher = matcher_of(tool_calls([NOW], HERMES, tokenizer, thinking=THINKING), tokenizer)
+    assert not matcher.allows(closes)
+    matcher.accept(opens)
+    assert matcher.allows(closes)
+    assert not matcher.allows(other)
+    assert takes(matcher, "Hm </think")
+    assert not matcher.allows(ord(">"))
+    matcher.accept(closes)
+    assert takes(matcher, f"\n\n{TIME}")
+
+
+# Families: what a model is made to write is what its parser reads
+
+_CALL, _SEP, _END = "<｜tool▁call▁begin｜>", "<｜tool▁sep｜>", "<｜tool▁call▁end｜>"
+FAMILIES = [
+    ('<tool_call> "arguments"', hermes.NOTATION, f"{OSLO}\n{TIME}", 2),
+    ("[TOOL_CALLS] [ARGS]", mistral.NAMED, '[TOOL_CALLS]weather[ARGS]{"city": "Oslo"}[TOOL_CALLS]now[ARGS]{}', 2),
+    (
+        "[TOOL_CALLS][",
+        mistral.LISTED,
+        '[TOOL_CALLS][{"name": "weather", "arguments": {"city": "Oslo"}}, {"name": "now", "arguments": {}}]',
+        2,
+    ),
+    (
+        "[TOOL_CALLS] [",
+        mistral.LISTED_APART,
+        '[TOOL_CALLS] [{"name": "weather", "arguments": {"city": "Oslo"}}, {"name": "now", "arguments": {}}]',
+        2,
+    ),
+    (
+        _CALL,
+        deepseek.NAMED,
+        f'<｜tool▁calls▁begin｜>{_CALL}weather{_SEP}{{"city": "Oslo"}}{_END}{_CALL}now{_SEP}{{}}{_END}'
+        "<｜tool▁calls▁end｜>",
+        2,
+    ),
+    (
+        f"{_CALL} ```json",
+        deepseek.FENCED,
+        f'<｜tool▁calls▁begin｜>{_CALL}function{_SEP}weather\n```json\n{{"city": "Oslo"}}\n```{_END}\n'
+        f"{_CALL}function{_SEP}now\n```json\n{{}}\n```{_END}<｜tool▁calls▁end｜>",
+        2,
+    ),
+    (
+        '<|start_header_id|> {"name": function name, "parameters":',
+        llama.NOTATION,
+        '{"name": "weather", "parameters": {"city": "Oslo"}}',
+        1,
+    ),
+]
+
+
+@pytest.mark.parametrize(("template", "notation", "written", "num_calls"), FAMILIES)
+def test_each_family_is_made_to_write_what_its_parser_reads(
+    template: str, notation: CallNotation, written: str, num_calls: int
+) -> None:
+    family = choose(template)
+    asked = Asked(tools=tuple({"type": "function", "function": function} for function in (WEATHER, NOW)))
+    assert family is not None
+    assert family.notation == notation
+    spec, parser = family.must_call(asked, BYTES), family.open(asked)
+    assert spec is not None
+    assert parser is not None
+    matcher = matcher_of(spec)
+    assert takes(matcher, written)
+    assert matcher.is_complete or matcher.allows(BYTES.end_of_turn_id)
+    parsed = [parser.push(written), parser.flush(is_cut=False)]
+    pieces = [piece for each in parsed for piece in each.tool_calls]
+    calls = [("weather", '{"city": "Oslo"}'), ("now", "{}")][:num_calls]
+    assert [piece.name for piece in pieces if piece.id] == [name for name, _ in calls]
+    for index, (_, arguments) in enumerate(calls):
+        assert "".join(piece.arguments for piece in pieces if piece.index == index) == arguments
+    assert "".join(each.text for each in parsed) == ""
