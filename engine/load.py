@@ -85,8 +85,8 @@ async def _start_core(
 def num_batched_tokens(prefill_tokens_per_s: float, max_num_seqs: int) -> int:
     """A step's budget of tokens: near STEP_TARGET_S long, with a token for every running sequence and more.
 
-    Where a whole tile of a prompt takes about that time, there is room for it beside one token of everybody: the library
-    takes those, and the prompt's first, in a run of their own, and what is left must fill the tile.
+    Where a whole tile of a prompt takes about that time, there is room for it beside one token of everybody: the
+    library takes those, and the prompt's first, in a run of their own, and what is left must fill the tile.
     """
     low, high = NUM_BATCHED_TOKENS_BOUNDS
     wanted = min(prefill_tokens_per_s * STEP_TARGET_S, high)
