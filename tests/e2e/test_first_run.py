@@ -43,7 +43,7 @@ async def test_setup_leads_to_an_answered_question_that_survives_reload_and_rest
 
     fresh_server.start()
     assert not any("token=" in line for line in fresh_server.output)          # set up once and for all
-    await page.goto(fresh_server.url)
+    page = await _another_tab(page, fresh_server.url)
     await page.get_by_role("link", name=re.compile("capital of France")).click()
     await _shows_the_answer(page)
     assert elsewhere == []
@@ -91,7 +91,7 @@ async def test_kill_in_mid_answer_keeps_the_text_and_offers_to_continue(fresh_se
     assert len(content) > 100
     assert shown.split()[:10] == content.split()[:10]
     assert fresh_server.query("pragma integrity_check") == [("ok",)]
-    await page.goto(fresh_server.url)
+    page = await _another_tab(page, fresh_server.url)
     await page.get_by_role("link", name=re.compile("Write a short poem")).click()
     await expect(page.get_by_role("button", name="Continue")).to_be_visible()
     await page.get_by_role("button", name="Continue").click()
@@ -116,6 +116,14 @@ def test_a_signal_ends_the_process_and_frees_the_port(fresh_server: Server, how:
     assert fresh_server.stop(how) == 0
     fresh_server.start()
     assert fresh_server.answers()
+
+
+async def _another_tab(page: Page, url: str) -> Page:
+    """In place of `page`, which loads itself anew once its server is back: two loads at once would abort one another."""
+    other = await page.context.new_page()
+    await page.close()
+    await other.goto(url)
+    return other
 
 
 async def _shows_the_answer(page: Page) -> None:
