@@ -119,7 +119,7 @@ def test_a_signal_ends_the_process_and_frees_the_port(fresh_server: Server, how:
 
 
 async def _another_tab(page: Page, url: str) -> Page:
-    """In place of `page`, which loads itself anew once its server is back: two loads at once would abort one another."""
+    """In place of `page`, which loads itself anew once its server is back: two loads at once abort one another."""
     other = await page.context.new_page()
     await page.close()
     await other.goto(url)
