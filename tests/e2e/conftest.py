@@ -24,6 +24,8 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, Page, async_playwright, expect
 
+from installers.steps import BROWSERS
+
 PATIENCE_S = 60
 PASSWORD = "correct horse battery"
 CHROMIUM_FLAGS = [
@@ -134,7 +136,7 @@ def fresh_server(tmp_path: Path) -> Iterator[Server]:
 
 @pytest_asyncio.fixture
 async def browser() -> AsyncIterator[Browser]:
-    executable = shutil.which("chromium") or shutil.which("google-chrome")
+    executable = next(filter(None, map(shutil.which, BROWSERS)), None)
     assert executable, "these tests need Chromium: apt-get install chromium"
     async with async_playwright() as playwright:
         started = await playwright.chromium.launch(executable_path=executable, args=CHROMIUM_FLAGS)
