@@ -6,35 +6,19 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
-from engine.backends.base import Backend
 from engine.batch import Batch
 from engine.params import SamplingParams
 from engine.request import FinishReason, Request
-from tests.engine.conformance import BACKENDS, Shape
+from tests.engine.conformance import Shape
+from tests.engine.conftest import Make
 from tests.engine.driving import Driver, request
 from tests.engine.sameness import Said, assert_same
 
-Make = Callable[[Shape], Backend]
 ENDLESS = SamplingParams(temperature=0.0, ignore_eos=True, logprobs=4)
 STORY = "Once upon a time there was a fire that never went out, and people came to sit by it. "
-
-
-@pytest.fixture(params=sorted(BACKENDS))
-def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
-    made: list[Backend] = []
-
-    def make_backend(shape: Shape) -> Backend:
-        made.append(BACKENDS[request.param](shape, tmp_path))
-        return made[-1]
-
-    yield make_backend
-    for backend in made:
-        backend.close()
 
 
 def ask(request_id: str, prompt: str, *, max_tokens: int = 12, params: SamplingParams = ENDLESS) -> Request:

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,11 +28,11 @@ from engine.parsers import hermes
 from engine.request import FinishReason, Request
 from engine.sampler import sample
 from engine.tool_grammar import tool_calls
-from tests.engine.conformance import BACKENDS, Shape, scripted_logits
+from tests.engine.conformance import Shape, scripted_logits
+from tests.engine.conftest import Make
 from tests.engine.driving import Driver, request
 from tests.engine.grammars import PERSON, compiled, regex
 
-Make = Callable[[Shape], Backend]
 DATE = r"\d{4}-\d{2}-\d{2}"
 ALTERNATIVES = {"type": "array", "items": {"enum": ["red", "green", 7]}, "minItems": 1, "maxItems": 3}
 SPECS = (
@@ -43,19 +42,6 @@ SPECS = (
     grammar.choice(["yes", "no"], "choice"),
 )
 BYTES = ByteTokenizer()
-
-
-@pytest.fixture(params=sorted(BACKENDS))
-def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
-    made: list[Backend] = []
-
-    def make_backend(shape: Shape) -> Backend:
-        made.append(BACKENDS[request.param](shape, tmp_path))
-        return made[-1]
-
-    yield make_backend
-    for backend in made:
-        backend.close()
 
 
 def ask(
