@@ -25,22 +25,26 @@ class SamplingInput:
 
 @dataclass(slots=True, kw_only=True)
 class BatchRow:
-    """One sequence's share of a step."""
+    """One sequence's share of a step.
+
+    `restored_blocks` stand on an admission's first row only. All but the last are the first of `block_table`. The last
+    may be another's, if only the first of its tokens are wanted: they are copied, and it is left as it is.
+    """
 
     slot: int                         # 0 .. max_num_seqs-1, the sequence's own while it runs
     token_ids: list[int]              # to be computed in this step, at least one
     position: int                     # of the first of them in the sequence
     block_table: list[int]            # block ids covering position + len(token_ids) tokens
-    num_restored_blocks: int = 0      # leading blocks to take from the cache; > 0 only on an admission's first row
+    restored_blocks: list[int] = field(default_factory=list)   # cached: the tokens before `position`
     sampling: SamplingInput | None = None   # None: a prompt not yet whole, no token wanted
 
 
 @dataclass(slots=True, kw_only=True)
 class Release:
-    """A sequence left its slot: finished, aborted or preempted. Its named blocks stay findable until evicted."""
+    """A sequence left its slot: finished, aborted or preempted. What it computed stays findable until evicted."""
 
     slot: int
-    named_blocks: list[tuple[int, int]]     # (index in the sequence, block id) whose KV must outlive the slot
+    kept_blocks: list[tuple[int, int]]      # (index in the sequence, block id) whose KV must outlive the slot
 
 
 @dataclass(slots=True, kw_only=True)

@@ -11,12 +11,12 @@ from __future__ import annotations
 import heapq
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from engine.backends.base import BackendInfo
 from engine.batch import Batch, BatchRow, Release, SampledToken, SamplingInput, StepOutput
-from engine.block_manager import BlockManager
+from engine.block_manager import BlockManager, Prefix
 from engine.errors import EngineError, EngineFailed
 from engine.metrics import EngineCounters
 from engine.request import FinishReason, Request, Sequence
@@ -161,22 +161,32 @@ class Scheduler:
             if not (self._free_slots and step.budget):
                 break
             prefix = self.blocks.match(sequence)
-            if self.blocks.next_name(sequence, len(prefix)) in coming:
+            if self.blocks.next_name(sequence, prefix) in coming:
                 continue                                   # somebody computes it now: wait, rather than do it twice
-            room_to_grow = len(self._running)              # a block each, or the newcomer would be preempted at once
-            if not self.blocks.take(sequence, len(sequence.token_ids), prefix, spare=room_to_grow):
+            taken = self._take_with(prefix, sequence)
+            if taken is None:
                 break                                      # nobody passes it, or a large prompt would never start
-            self._admit(sequence, num_cached_tokens=len(prefix) * self._info.block_size)
+            self._admit(sequence, num_cached_tokens=taken.num_tokens)
             coming.update(self.blocks.coming_names(sequence))
-            self._share_out(step, sequence, num_restored_blocks=len(prefix))
+            self._share_out(step, sequence, restored_blocks=taken.blocks)
 
-    def _share_out(self, step: _Step, sequence: Sequence, *, num_restored_blocks: int = 0) -> None:
+    def _take_with(self, prefix: Prefix, sequence: Sequence) -> Prefix | None:
+        """Blocks for a newcomer, one left for each of those that run: or it would be preempted at once.
+
+        Where they are few, a block that it would only read from may be one of those that it needs.
+        """
+        for each in (prefix, prefix.whole(self._info.block_size)):
+            if self.blocks.take(sequence, len(sequence.token_ids), each, spare=len(self._running)):
+                return each
+        return None
+
+    def _share_out(self, step: _Step, sequence: Sequence, *, restored_blocks: Iterable[int] = ()) -> None:
         """A prompt too long for this step leaves a quarter to those behind it: a short one is served beside it."""
         num_tokens = _num_lacking(sequence)
         if num_tokens > step.budget:
             block_size = self._info.block_size
             num_tokens = step.budget - step.budget // 4 // block_size * block_size
-        step.shares[sequence] = _Share(num_tokens, num_restored_blocks)
+        step.shares[sequence] = _Share(num_tokens, list(restored_blocks))
         step.budget -= num_tokens
 
     def _give_back_spare(self, step: _Step) -> None:
@@ -204,7 +214,7 @@ class Scheduler:
             token_ids=sequence.token_ids[start:end],
             position=start,
             block_table=list(sequence.block_table),
-            num_restored_blocks=share.num_restored_blocks,
+            restored_blocks=share.restored_blocks,
             sampling=sampling,
         )
 
@@ -261,7 +271,7 @@ class Scheduler:
 
     def _leave_slot(self, sequence: Sequence) -> None:
         assert sequence.slot is not None
-        self._released.append(Release(slot=sequence.slot, named_blocks=self.blocks.release(sequence)))
+        self._released.append(Release(slot=sequence.slot, kept_blocks=self.blocks.release(sequence)))
         del self._running[sequence.slot]
         heapq.heappush(self._free_slots, sequence.slot)
         sequence.slot = None
@@ -274,7 +284,7 @@ class _Share:
     """Of a step, one sequence's."""
 
     num_tokens: int
-    num_restored_blocks: int
+    restored_blocks: list[int]
 
 
 @dataclass(slots=True)

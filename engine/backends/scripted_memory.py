@@ -60,12 +60,19 @@ class ScriptedMemory(ABC):
             len(row.block_table) * self.block_size >= end and all(0 <= b < self.num_blocks for b in row.block_table),
             f"The block table of slot {row.slot} does not cover its {end} tokens.",
         )
-        restored = row.num_restored_blocks * self.block_size
-        expected = restored if row.slot not in self._tables else self._lengths[row.slot]
-        _expect(start == expected, f"The row of slot {row.slot} begins at {start}, but has KV for {expected} tokens.")
+        if row.slot in self._tables:
+            length = self._lengths[row.slot]
+            _expect(start == length, f"The row of slot {row.slot} begins at {start}, but has KV for {length} tokens.")
+            _expect(not row.restored_blocks, f"Slot {row.slot} runs already: nothing can be restored there.")
+            return
+        num_whole, num_more = divmod(start, self.block_size)
         _expect(
-            row.num_restored_blocks == 0 or row.slot not in self._tables,
-            f"Slot {row.slot} runs already: nothing can be restored there.",
+            len(row.restored_blocks) == num_whole + (num_more > 0),
+            f"The row of slot {row.slot} begins at {start}, but restores {len(row.restored_blocks)} blocks.",
+        )
+        _expect(
+            row.restored_blocks[:num_whole] == row.block_table[:num_whole],
+            f"Slot {row.slot} is to restore whole blocks that are not its own.",
         )
 
 
@@ -84,14 +91,19 @@ class PagedMemory(ScriptedMemory):
         return tokens
 
     def _park(self, release: Release) -> None:
-        for _, block in release.named_blocks:
-            _expect(None not in self._cells[block], f"Block {block} has a name, but is not full.")
+        for index, block in release.kept_blocks:
+            num_tokens = min(self._lengths[release.slot] - index * self.block_size, self.block_size)
+            _expect(None not in self._cells[block][:num_tokens], f"Block {block} can be found, but was never written.")
 
     def _forget(self, block: int) -> None:
         self._cells[block] = [None] * self.block_size
 
     def _restore(self, row: BatchRow) -> None:
-        pass                                       # it lies where it is read
+        """What is shared lies where it is read; a beginning is copied."""
+        num_whole, num_more = divmod(row.position, self.block_size)
+        if num_more:
+            beginning = self._cells[row.restored_blocks[num_whole]][:num_more]
+            self._cells[row.block_table[num_whole]][:num_more] = beginning
 
     def _write(self, row: BatchRow) -> None:
         for position, token_id in enumerate(row.token_ids, start=row.position):
@@ -117,9 +129,9 @@ class PooledMemory(ScriptedMemory):
 
     def _park(self, release: Release) -> None:
         stream = self._streams.pop(release.slot)
-        for index, block in release.named_blocks:
+        for index, block in release.kept_blocks:
             piece = stream[index * self.block_size : (index + 1) * self.block_size]
-            _expect(len(piece) == self.block_size, f"Block {block} has a name, but is not full.")
+            _expect(bool(piece), f"Block {block} can be found, but was never written.")
             self._pool.setdefault(block, piece)
 
     def _forget(self, block: int) -> None:
@@ -127,11 +139,12 @@ class PooledMemory(ScriptedMemory):
 
     def _restore(self, row: BatchRow) -> None:
         stream: list[int] = []
-        for index, block in enumerate(row.block_table[: row.num_restored_blocks]):
+        for index, block in enumerate(row.restored_blocks):
             if block not in self._pool:
                 self._pool[block] = self._piece_of_a_running_stream(index, block)
             stream += self._pool[block]
-        self._streams[row.slot] = stream
+        _expect(len(stream) >= row.position, f"The blocks that slot {row.slot} restores hold too few tokens.")
+        self._streams[row.slot] = stream[: row.position]
 
     def _piece_of_a_running_stream(self, index: int, block: int) -> list[int]:
         end = (index + 1) * self.block_size

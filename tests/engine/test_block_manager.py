@@ -7,7 +7,7 @@ from hashlib import blake2b
 
 import pytest
 
-from engine.block_manager import BlockManager
+from engine.block_manager import BlockManager, Prefix
 from engine.errors import EngineFailed
 from engine.request import Sequence
 from tests.engine.driving import request
@@ -27,6 +27,11 @@ def computed(blocks: BlockManager, text: str, *, cache_key: str = "") -> Sequenc
 
 
 def matched(blocks: BlockManager, text: str, *, cache_key: str = "") -> list[int]:
+    """The whole blocks."""
+    return found(blocks, text, cache_key=cache_key).whole(blocks.block_size).blocks
+
+
+def found(blocks: BlockManager, text: str, *, cache_key: str = "") -> Prefix:
     return blocks.match(Sequence.of(request("m", text, cache_key=cache_key)))
 
 
@@ -45,8 +50,63 @@ def test_full_blocks_of_a_released_sequence_are_found_in_order() -> None:
 def test_the_last_token_is_never_matched_so_that_there_are_logits() -> None:
     blocks = manager()
     table = computed(blocks, "aaaabbbb").block_table
-    assert matched(blocks, "aaaabbbb") == table[:1]
+    assert found(blocks, "aaaabbbb") == Prefix(table, 7)
     assert matched(blocks, "aaaabbbb_") == table
+
+
+def test_of_a_block_as_many_tokens_are_found_as_agree() -> None:
+    blocks = manager()
+    table = computed(blocks, "aaaabbbbcc").block_table
+    assert found(blocks, "aaaabb__") == Prefix(table[:2], 6)
+    assert found(blocks, "a_") == Prefix(table[:1], 1)
+    assert found(blocks, "_") == Prefix()
+
+
+def test_the_end_of_a_released_sequence_is_found_too_though_it_fills_no_block() -> None:
+    blocks = manager()
+    sequence = computed(blocks, "aaaabb")
+    table = sequence.block_table
+    assert found(blocks, "aaaabbb") == Prefix(table[:1], 4)          # it runs: its end may still change
+    assert blocks.release(sequence) == [(0, table[0]), (1, table[1])]
+    assert found(blocks, "aaaabbb") == Prefix(table, 6)
+    assert found(blocks, "aaaab") == Prefix(table[:1], 4)            # the last token is computed
+    blocks.check_integrity()
+
+
+def test_the_best_of_several_blocks_that_go_on_from_a_prefix_is_found() -> None:
+    blocks = manager()
+    tables = [computed(blocks, text).block_table for text in ("aaaabccc", "aaaabbcc", "aaaacccc")]
+    assert found(blocks, "aaaabbb_") == Prefix([tables[0][0], tables[1][1]], 6)
+
+
+def test_an_end_that_was_written_on_is_forgotten() -> None:
+    blocks = manager()
+    end = computed(blocks, "aaaabb")
+    blocks.release(end)
+    assert blocks.num_cached_blocks == 2
+    goes_on = Sequence.of(request("r", "aaaabbbb"))
+    assert blocks.take(goes_on, 8, blocks.match(goes_on))
+    assert blocks.collect_evicted() == []
+    goes_on.num_computed_tokens = 8
+    blocks.publish(goes_on, 6)
+    assert blocks.num_cached_blocks == 2
+    blocks.release(goes_on)
+    assert len(blocks.collect_evicted()) == 1
+    blocks.check_integrity()
+
+
+def test_a_block_that_is_only_read_from_is_not_taken_and_keeps_its_content_in_this_step() -> None:
+    blocks = manager(num_blocks=4)
+    blocks.release(computed(blocks, "aaaabbbb"))
+    sequence = Sequence.of(request("r", "aaaabb__"))
+    prefix = blocks.match(sequence)
+    assert blocks.take(sequence, 8, prefix)
+    assert sequence.block_table[0] == prefix.blocks[0]
+    assert sequence.block_table[1] != prefix.blocks[1]
+    assert not blocks.take(Sequence.of(request("o", "x" * 8)), 8)    # of four blocks one is free
+    assert blocks.collect_evicted() == []
+    assert blocks.take(Sequence.of(request("o", "x" * 8)), 8)
+    assert blocks.collect_evicted() == [prefix.blocks[1]]
 
 
 def test_equal_tokens_behind_another_beginning_are_another_block() -> None:
@@ -103,8 +163,9 @@ def test_a_block_computed_twice_keeps_its_first_name_and_the_second_is_anonymous
         sequence.num_computed_tokens = 5
         blocks.publish(sequence, 0)
     assert matched(blocks, "aaaa_") == first.block_table[:1]
-    assert blocks.release(second) == []          # its back end need not keep anything
-    assert blocks.release(first) == [(0, matched(blocks, "aaaa_")[0])]
+    ends = [second.block_table[1], first.block_table[0]]
+    assert blocks.release(second) == [(1, ends[0])]      # of the first its back end need not keep anything
+    assert blocks.release(first) == [(0, ends[1])]       # and now its end is the second
 
 
 def test_taking_is_all_or_nothing() -> None:
@@ -124,7 +185,7 @@ def test_idle_blocks_of_the_prefix_do_not_count_as_free_for_the_rest() -> None:
     blocks.release(computed(blocks, "aaaabbbb"))
     sequence = Sequence.of(request("r", "aaaabbbbccccd"))
     prefix = blocks.match(sequence)
-    assert len(prefix) == 2
+    assert (len(prefix.blocks), prefix.num_tokens) == (2, 8)
     assert not blocks.take(sequence, 13, prefix)
     assert blocks.take(sequence, 12, prefix)
     assert blocks.collect_evicted() == []
@@ -138,10 +199,12 @@ def test_spare_blocks_are_left_to_others() -> None:
 
 def test_nameless_blocks_are_retaken_before_cached_ones_and_ends_before_beginnings() -> None:
     blocks = manager(num_blocks=4)
-    blocks.release(computed(blocks, "aaaabbbbccccd"))
+    sequence = computed(blocks, "aaaabbbbcccc")
+    assert blocks.take(sequence, 13)             # room for more, never written
+    blocks.release(sequence)
     other = Sequence.of(request("o", "x" * 4))
     assert blocks.take(other, 4)
-    assert blocks.collect_evicted() == []        # the half-full block went first
+    assert blocks.collect_evicted() == []        # the empty block went first
     assert blocks.take(other, 8)
     assert len(matched(blocks, "aaaabbbbcccc_")) == 2
     assert len(blocks.collect_evicted()) == 1
@@ -153,7 +216,7 @@ def test_the_least_recently_used_prefix_goes_first() -> None:
     blocks.release(computed(blocks, "aaaa"))
     blocks.release(computed(blocks, "bbbb"))
     blocks.release(computed(blocks, "aaaac"))    # uses the older one again; its own block is the third
-    assert blocks.take(Sequence.of(request("o", "x" * 8)), 8)
+    assert blocks.take(Sequence.of(request("o", "x" * 4)), 4)
     assert matched(blocks, "bbbb_") == []
     assert len(matched(blocks, "aaaa_")) == 1
 
@@ -162,12 +225,16 @@ def test_a_running_sequence_tells_which_names_are_coming() -> None:
     blocks = manager()
     running, waiting = Sequence.of(request("1", "aaaabbbbc")), Sequence.of(request("2", "aaaabbbbd"))
     assert blocks.take(running, 9)
-    assert blocks.next_name(waiting, 0) in blocks.coming_names(running)
+    assert blocks.next_name(waiting, Prefix()) in blocks.coming_names(running)
     running.num_computed_tokens = 4
     blocks.publish(running, 0)
-    assert blocks.next_name(waiting, 0) not in blocks.coming_names(running)
-    assert blocks.next_name(waiting, 1) in blocks.coming_names(running)
-    assert blocks.next_name(waiting, 2) is None
+    assert blocks.next_name(waiting, Prefix()) not in blocks.coming_names(running)
+    prefix = blocks.match(waiting)
+    assert prefix.num_tokens == 4
+    assert blocks.next_name(waiting, prefix) in blocks.coming_names(running)
+    running.num_computed_tokens = 9
+    blocks.publish(running, 4)
+    assert blocks.next_name(waiting, blocks.match(waiting)) is None
 
 
 def test_a_lost_block_is_noticed() -> None:

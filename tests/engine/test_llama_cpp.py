@@ -126,15 +126,43 @@ def test_blocks_of_a_running_sequence_are_copied_when_somebody_wants_them(make: 
     drive.submit(ask("runs", STORY, max_tokens=30))
     for _ in range(3):
         drive.step()
-    assert len(drive.backend._pool) == 0
+    assert drive.backend._streams.num_parked_blocks == 0
     drive.submit(ask("comes", STORY + "?", max_tokens=2))
     drive.step()
-    assert len(drive.backend._pool) == 5                  # of 85 tokens
+    assert drive.backend._streams.num_parked_blocks == 5  # of 85 tokens
     drive.run()
 
 
+def test_who_comes_back_first_finds_its_tokens_where_it_left_them(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drive = Driver(make())
+    said = drive.run(ask("first", STORY, max_tokens=30))["first"]
+    monkeypatch.setattr(Context, "write_stream", _never)
+    comes_back = request("second", [*STORY.encode(), *said, *b"And?"], max_tokens=12, params=ENDLESS)
+    drive.run(comes_back)
+    assert drive.cached["second"] == 85 + 30 - 1          # the last was never computed
+    monkeypatch.undo()
+    assert_same({"second": drive.tokens["second"]}, alone(make, comes_back))
+
+
+def test_what_was_left_in_a_stream_is_parked_when_another_wants_the_stream(make: Make) -> None:
+    drive = Driver(make())
+    drive.run(ask("first", STORY, max_tokens=12))
+    assert drive.backend._streams.num_parked_blocks == 0
+    drive.run(ask("other", "Something else", max_tokens=3))
+    assert drive.backend._streams.num_parked_blocks == 6      # of 96 tokens
+    drive.run(ask("again", STORY, max_tokens=12))
+    assert drive.cached["again"] == 84
+    assert drive.tokens["again"] == drive.tokens["first"]
+
+
+def _never(*_args: object) -> None:
+    raise AssertionError("nothing had to be restored")
+
+
 def test_a_block_that_is_not_there_ends_the_engine_and_not_the_process(make: Make) -> None:
-    row = BatchRow(slot=0, token_ids=[1], position=16, block_table=[5, 6], num_restored_blocks=1)
+    row = BatchRow(slot=0, token_ids=[1], position=16, block_table=[5, 6], restored_blocks=[5])
     with pytest.raises(EngineFailed, match=r"cached blocks \[5\] is gone"):
         make().execute(Batch(rows=[row]))
 
@@ -144,7 +172,7 @@ def test_a_slot_that_is_held_by_nobody_is_found(make: Make) -> None:
     backend.execute(Batch(rows=[BatchRow(slot=3, token_ids=[1], position=0, block_table=[0])]))
     with pytest.raises(EngineFailed, match=r"Slots \[3\] are held"):
         backend.check_integrity()
-    backend.execute(Batch(released=[Release(slot=3, named_blocks=[])]))
+    backend.execute(Batch(released=[Release(slot=3, kept_blocks=[])]))
     backend.check_integrity()
 
 
@@ -299,6 +327,8 @@ class TestLoading:
         assert backend.info.kv_bytes == 256 * 4096 * 512
         assert backend.held_bytes == 1024 * 512
         Driver(backend).run(ask("r", STORY))
+        assert backend.held_bytes == 1024 * 512
+        Driver(backend).run(ask("other", STORY[::-1]))
         assert backend.held_bytes == (1024 + 6 * 16) * 512          # 85 tokens asked, 12 said, the last never computed
         assert psutil.Process().memory_info().rss - before < 64 << 20
 

@@ -119,7 +119,7 @@ class Run:
     def _check_pool(self) -> None:
         """What can be found is what is parked: nothing is lost, nothing is kept for nobody."""
         if isinstance(self.backend.memory, PooledMemory):
-            assert self.backend.memory.parked_blocks == self.drive.scheduler.blocks.named_blocks
+            assert self.backend.memory.parked_blocks == self.drive.scheduler.blocks.cached_blocks
 
 
 def test_every_request_says_what_it_would_have_said_alone() -> None:

@@ -131,6 +131,11 @@ class Context:
     def clear_stream(self, stream: int) -> None:
         native().llama_memory_seq_rm(self._memory, stream, -1, -1)
 
+    def cut_stream(self, stream: int, num_tokens: int) -> None:
+        """Drop what lies behind the first `num_tokens` tokens."""
+        if not native().llama_memory_seq_rm(self._memory, stream, num_tokens, -1):
+            raise EngineFailed("llama.cpp did not let go of a part of a sequence. Load the model again.")
+
     def num_tokens(self, stream: int) -> int:
         return int(native().llama_memory_seq_pos_max(self._memory, stream)) + 1
 

@@ -15,8 +15,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from engine.backends.llama_cpp.backend import BLOCK_SIZE, LlamaCppBackend, LlamaCppConfig
+from engine.backends.llama_cpp.backend import LlamaCppBackend, LlamaCppConfig
 from engine.backends.llama_cpp.model import RunOptions, supports_gpu
+from engine.backends.llama_cpp.streams import BLOCK_SIZE
 from engine.batch import Batch, BatchRow, Release, SamplingInput
 from engine.errors import EngineError
 from engine.params import SamplingParams
@@ -57,7 +58,7 @@ def _try(path: Path, options: RunOptions, num_threads: int) -> float:
     took_s = min(_processor_time_s(backend, prompt) for _ in range(_NUM_TIMINGS)) / num_threads
     backend.execute(Batch(rows=[_row(0, prompt, position=0)]))
     backend.execute(Batch(rows=[_row(0, prompt[:1], position=_PROMPT_TOKENS), _row(1, prompt, position=0)]))
-    backend.execute(Batch(released=[Release(slot=slot, named_blocks=[]) for slot in (0, 1)]))
+    backend.execute(Batch(released=[Release(slot=slot, kept_blocks=[]) for slot in (0, 1)]))
     backend.check_integrity()
     backend.close()
     return _PROMPT_TOKENS / took_s
@@ -68,7 +69,7 @@ def _processor_time_s(backend: LlamaCppBackend, prompt: list[int]) -> float:
     start_s = time.process_time()
     backend.execute(Batch(rows=[_row(0, prompt, position=0)]))
     took_s = time.process_time() - start_s
-    backend.execute(Batch(released=[Release(slot=0, named_blocks=[])]))
+    backend.execute(Batch(released=[Release(slot=0, kept_blocks=[])]))
     return max(took_s, 1e-6)
 
 

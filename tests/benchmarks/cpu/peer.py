@@ -38,7 +38,7 @@ def llama_server() -> Path:
 
 
 def _source(release: str, scratch: Path) -> Path:
-    fetch = ["download", "--quiet", "--no-deps", "--no-binary", wheel.PACKAGE, "--no-build-isolation"]
+    fetch = ["download", "--quiet", "--no-deps", "--no-binary", wheel.PACKAGE]
     subprocess.run(
         [sys.executable, "-m", "pip", *fetch, "--dest", scratch, f"{wheel.PACKAGE}=={release}"], check=True
     )
