@@ -35,6 +35,7 @@ class Settings(BaseSettings):
     context_tokens: int | None = Field(default=None, ge=256)  # a sequence's window; None: from the memory plan
     max_num_seqs: int | None = Field(default=None, ge=1, le=256)
     cache_bytes: int | None = Field(default=None, ge=0)       # host memory for idle prefixes; None: from the plan
+    cache_disk_bytes: int | None = Field(default=None, ge=0)  # disk for idle prefixes; None: 4 GiB at the most
     max_queue: int = Field(default=256, ge=1)                 # waiting requests before 429
 
     @field_validator("data_dir")

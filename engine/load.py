@@ -72,6 +72,8 @@ async def _start_core(
     )
     config = LlamaCppConfig(
         path=spec.path,
+        parts=tuple(header.part_paths),
+        disk=limits.disk,
         options=trial.options,
         max_model_len=memory_plan.max_model_len,
         max_num_seqs=memory_plan.max_num_seqs,

@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from engine.disk_cache.cache import DiskCache
 from engine.errors import OutOfMemory
 
 DEFAULT_CONTEXT_TOKENS = 8192
@@ -29,6 +30,7 @@ class LoadLimits:
     threads: int | None = None
     max_queue: int = 256
     state_dir: Path | None = None    # where outcomes of trials are remembered; None: nowhere
+    disk: DiskCache | None = None    # that idle prefixes go to; None: they last as long as the model is loaded
     promised_bytes: int = 0          # that models in memory may still take, as their chats grow
 
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from engine.backends.base import BackendInfo
 from engine.batch import Batch, BatchRow, Release, SampledToken, SamplingInput, StepOutput
 from engine.block_manager import BlockManager, Prefix
+from engine.disk_cache.blocks import DiskBlocks
 from engine.errors import EngineError, EngineFailed
 from engine.metrics import EngineCounters
 from engine.request import FinishReason, Request, Sequence
@@ -38,13 +39,18 @@ class Scheduler:
     """Owns the sequences, the slots and the blocks of one engine."""
 
     def __init__(
-        self, info: BackendInfo, eog_token_ids: frozenset[int], *, clock_s: Callable[[], float] = time.monotonic
+        self,
+        info: BackendInfo,
+        eog_token_ids: frozenset[int],
+        *,
+        disk: DiskBlocks | None = None,
+        clock_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._info = info
         self._window = max_sequence_tokens(info)
         self._eog_token_ids = eog_token_ids
         self.blocks = BlockManager(
-            num_blocks=info.num_blocks, block_size=info.block_size, prefix_cache=info.prefix_cache
+            num_blocks=info.num_blocks, block_size=info.block_size, prefix_cache=info.prefix_cache, disk=disk
         )
         self.counters = EngineCounters()
         self._sequences: dict[str, Sequence] = {}              # all, by request id
@@ -66,7 +72,12 @@ class Scheduler:
     @property
     def has_work(self) -> bool:
         """Something to compute, or to tell the back end."""
-        return bool(self._sequences or self._released)
+        return bool(self._sequences or self._released) or self.work_due_in_s == 0.0
+
+    @property
+    def work_due_in_s(self) -> float | None:
+        """When there will be something to save, if nobody asks for anything; None: never."""
+        return self.blocks.save_due_in_s()
 
     def add(self, request: Request) -> None:
         sequence = Sequence.of(request)
@@ -87,12 +98,16 @@ class Scheduler:
         self._continue_running(step)
         self._admit_waiting(step)
         self._give_back_spare(step)
-        if self._sequences and not step.shares:
+        if self._sequences and not step.shares and not self.blocks.wait_for_disk():
             raise EngineFailed("The scheduler has sequences but can give none of them a token.")
         rows = [self._row(sequence, share) for sequence, share in step.shares.items()]
-        batch = Batch(released=self._released, evicted=self.blocks.collect_evicted(), rows=rows)
-        self._released = []
-        return batch
+        return self._batch(rows)
+
+    def drain(self) -> Batch:
+        """The last batch: everybody leaves, and what is not yet on disk is saved."""
+        for sequence in list(self._running.values()):
+            self._leave_slot(sequence)
+        return self._batch([], is_last=True)
 
     def moves(self) -> list[Progress]:
         """Places in the queue that changed since the last call."""
@@ -161,14 +176,14 @@ class Scheduler:
             if not (self._free_slots and step.budget):
                 break
             prefix = self.blocks.match(sequence)
-            if self.blocks.next_name(sequence, prefix) in coming:
-                continue                                   # somebody computes it now: wait, rather than do it twice
+            if prefix.is_coming or self.blocks.next_name(sequence, prefix) in coming:
+                continue                        # somebody computes or reads it now: wait, rather than do it twice
             taken = self._take_with(prefix, sequence)
             if taken is None:
                 break                                      # nobody passes it, or a large prompt would never start
             self._admit(sequence, num_cached_tokens=taken.num_tokens)
             coming.update(self.blocks.coming_names(sequence))
-            self._share_out(step, sequence, restored_blocks=taken.blocks)
+            self._share_out(step, sequence, restored_blocks=self.blocks.restored_blocks(sequence, taken))
 
     def _take_with(self, prefix: Prefix, sequence: Sequence) -> Prefix | None:
         """Blocks for a newcomer, one left for each of those that run: or it would be preempted at once.
@@ -216,6 +231,16 @@ class Scheduler:
             block_table=list(sequence.block_table),
             restored_blocks=share.restored_blocks,
             sampling=sampling,
+        )
+
+    def _batch(self, rows: list[BatchRow], *, is_last: bool = False) -> Batch:
+        released, self._released = self._released, []
+        return Batch(
+            released=released,
+            evicted=self.blocks.collect_evicted(),
+            saved=self.blocks.collect_saved(everything=is_last),
+            loaded=self.blocks.collect_loaded(),
+            rows=rows,
         )
 
     def _accept(

@@ -107,7 +107,7 @@ class EngineWorker:
         self._post(lambda: self._listener.on_ended(reason, failed=failed))
 
     def _serve(self, backend: Backend) -> None:
-        scheduler = Scheduler(backend.info, backend.tokenizer.eog_token_ids)
+        scheduler = Scheduler(backend.info, backend.tokenizer.eog_token_ids, disk=backend.disk)
         try:
             while self._take_commands(scheduler, backend):
                 if scheduler.has_work:
@@ -120,12 +120,13 @@ class EngineWorker:
             self.metrics = scheduler.counters.snapshot(
                 num_running=0, num_waiting=0, blocks=scheduler.blocks, held_bytes=0
             )
+        backend.execute(scheduler.drain())
 
     def _take_commands(self, scheduler: Scheduler, backend: Backend) -> bool:
         """Do what was asked since the last step; sleep if there is nothing else to do. False: it is time to end."""
         aborted: list[Progress] = []
         may_sleep = not scheduler.has_work
-        while (command := self._next_command(may_sleep=may_sleep)) is not None:
+        while (command := self._next_command(may_sleep=may_sleep, sleep_s=scheduler.work_due_in_s)) is not None:
             may_sleep = False
             match command:
                 case Submit(request):
@@ -139,9 +140,9 @@ class EngineWorker:
         self._publish(scheduler, backend, aborted)
         return True
 
-    def _next_command(self, *, may_sleep: bool) -> Command | None:
+    def _next_command(self, *, may_sleep: bool, sleep_s: float | None) -> Command | None:
         try:
-            return self.commands.get(block=may_sleep)
+            return self.commands.get(may_sleep, sleep_s)
         except Empty:
             return None
 

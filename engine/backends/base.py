@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from engine.batch import Batch, StepOutput
+from engine.disk_cache.blocks import DiskBlocks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,8 +65,14 @@ class Backend(Protocol):
     @property
     def held_bytes(self) -> int: ...             # of KV and cache, by now: no more than `info` says
 
+    @property
+    def disk(self) -> DiskBlocks | None: ...     # where blocks are saved; None: nowhere
+
     def execute(self, batch: Batch) -> StepOutput:
-        """Apply `released`, `evicted` and `rows` in this order. A batch without rows is legal and computes nothing."""
+        """Apply a batch's parts in their order. One without rows is legal and computes nothing.
+
+        Of the `saved` blocks, those are given to `disk` that can be without holding up the rows.
+        """
 
     def check_integrity(self) -> None:
         """Called when no sequence runs: raise EngineFailed if slots or blocks are held that nobody owns."""

@@ -21,6 +21,9 @@ from engine.backends.base import BackendInfo
 from engine.backends.scripted_memory import PagedMemory, PooledMemory
 from engine.backends.scripted_tokenizer import ByteTokenizer
 from engine.batch import Batch, BatchRow, SampledToken, StepOutput
+from engine.disk_cache.blocks import DiskBlocks
+from engine.disk_cache.cache import DiskCache
+from engine.disk_cache.ledger import Scope
 from engine.errors import EngineFailed
 from engine.sampler import sample
 
@@ -54,9 +57,13 @@ class ScriptedBackend:
         max_num_batched_tokens: int = 512,
         max_model_len: int = 4096,
         prefix_cache: bool = True,
+        disk: DiskCache | None = None,
     ) -> None:
         self.tokenizer = tokenizer or ByteTokenizer()
         self.memory = {"paged": PagedMemory, "pooled": PooledMemory}[memory](num_blocks, block_size)
+        if disk is not None:
+            scope = Scope.of((), ("scripted", f"blocks of {block_size}"))
+            self.memory.disk = DiskBlocks(disk, scope, block_size=block_size, token_bytes=4)
         self.steps: list[tuple[int, ...]] = []
         self.gate = gate
         self.is_closed = False
@@ -81,6 +88,10 @@ class ScriptedBackend:
         return self._info
 
     @property
+    def disk(self) -> DiskBlocks | None:
+        return self.memory.disk
+
+    @property
     def held_bytes(self) -> int:
         return 0
 
@@ -95,6 +106,8 @@ class ScriptedBackend:
 
     def close(self) -> None:
         self.is_closed = True
+        if self.disk is not None:
+            self.disk.close()
 
     def _begin_step(self, batch: Batch) -> None:
         if self.gate is not None:

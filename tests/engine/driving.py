@@ -43,7 +43,7 @@ class Driver:
 
     def __init__(self, backend: Backend, *, clock_s: Callable[[], float] = lambda: 0.0) -> None:
         self.backend = backend
-        self.scheduler = Scheduler(backend.info, backend.tokenizer.eog_token_ids, clock_s=clock_s)
+        self.scheduler = Scheduler(backend.info, backend.tokenizer.eog_token_ids, disk=backend.disk, clock_s=clock_s)
         self.tokens: dict[str, list[SampledToken]] = {}
         self.ended: dict[str, FinishReason] = {}
         self.cached: dict[str, int] = {}

@@ -14,12 +14,15 @@ import numpy as np
 
 from engine.backends.base import BackendInfo
 from engine.backends.llama_cpp.context import Context, ContextShape, StreamRow, whole_cells
-from engine.backends.llama_cpp.kv_state import Bytes, Piece, StateLayout, cut, fill, num_tokens_of
+from engine.backends.llama_cpp.kv_state import Bytes, Piece, StateLayout, bytes_of, cut, fill, num_tokens_of
 from engine.backends.llama_cpp.library import LIBRARY_VERSION
 from engine.backends.llama_cpp.model import NativeModel, RunOptions
 from engine.backends.llama_cpp.streams import BLOCK_SIZE, Streams
 from engine.backends.llama_cpp.tokenizer import LlamaTokenizer
-from engine.batch import Batch, BatchRow, SampledToken, StepOutput
+from engine.batch import Batch, BatchRow, LoadedBlock, SampledToken, SavedBlock, StepOutput
+from engine.disk_cache.blocks import DiskBlocks
+from engine.disk_cache.cache import DiskCache
+from engine.disk_cache.ledger import Scope, identities_of
 from engine.errors import EngineFailed
 from engine.sampler import sample
 
@@ -40,6 +43,12 @@ class LlamaCppConfig:
     max_num_batched_tokens: int
     options: RunOptions = field(default_factory=RunOptions)
     kv_type: str = "f16"            # "f32" where texts must not depend on who shares a step
+    parts: tuple[Path, ...] = ()    # all files of the model, where there are more than `path`
+    disk: DiskCache | None = None   # for idle prefixes
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        return self.parts or (self.path,)
 
 
 class LlamaCppBackend:
@@ -51,6 +60,7 @@ class LlamaCppBackend:
         start = START_SHAPE.grown_to(1, 1, limit)
         # A batch that holds fewer tokens than there are sequences ends the process inside llama.cpp.
         self._num_batch_tokens = max(min(config.max_num_batched_tokens, start.num_cells), config.max_num_seqs)
+        identities = identities_of(config.files)
         with ExitStack() as undo:
             self._model = NativeModel(config.path, config.options)
             undo.callback(self._model.close)
@@ -60,8 +70,9 @@ class LlamaCppBackend:
             self._streams.layout = self._learn_layout(self._streams.context)
             if self._streams.layout is None:      # states move as a whole, between contexts of as many streams only
                 self._streams.reshape(ContextShape(limit.num_streams, start.num_cells))
+            self._info = self._describe(limit)
+            self._disk = self._open_disk(identities)
             undo.pop_all()
-        self._info = self._describe(limit)
 
     @property
     def info(self) -> BackendInfo:
@@ -72,6 +83,10 @@ class LlamaCppBackend:
         return self._tokenizer
 
     @property
+    def disk(self) -> DiskBlocks | None:
+        return self._disk
+
+    @property
     def held_bytes(self) -> int:
         return self._streams.held_bytes
 
@@ -79,9 +94,10 @@ class LlamaCppBackend:
         for release in batch.released:
             self._streams.leave(release)
         self._streams.forget(batch.evicted)
+        self._save(batch.saved)
         if not batch.rows:
             return StepOutput([])
-        self._streams.enter(batch.rows)
+        self._streams.enter(batch.rows, self._load(batch.loaded))
         return StepOutput(self._forward(batch.rows))
 
     def check_integrity(self) -> None:
@@ -95,6 +111,20 @@ class LlamaCppBackend:
         self._tokenizer.close()
         self._streams.close()
         self._model.close()
+        if self._disk is not None:
+            self._disk.close()              # last: what is still to be written is in host memory
+
+    def _save(self, saved: list[SavedBlock]) -> None:
+        if self._disk is None or not saved:
+            return
+        pieces = self._streams.parked(each.block for each in saved)
+        for each in saved:
+            if (piece := pieces.get(each.block)) is not None:
+                self._disk.write(each.block, bytes_of(piece, each.num_tokens))
+
+    def _load(self, loaded: list[LoadedBlock]) -> dict[int, Piece]:
+        layout = self._streams.layout
+        return {} if layout is None else {each.block: layout.piece_of(each.data, each.num_tokens) for each in loaded}
 
     def _forward(self, rows: list[BatchRow]) -> list[tuple[SampledToken, ...]]:
         streams = [self._streams.stream_of(row.slot) for row in rows]
@@ -136,6 +166,17 @@ class LlamaCppBackend:
         after = context.read_stream(0)
         context.clear_stream(0)
         return layout if np.array_equal(before, after) else None
+
+    def _open_disk(self, identities: tuple[str, ...]) -> DiskBlocks | None:
+        """`identities` are those of the files before they were read: a file swapped meanwhile has no cache."""
+        config, layout = self._config, self._streams.layout
+        if config.disk is None or not config.disk.is_on or layout is None or not self._info.prefix_cache:
+            return None
+        facts = (f"llama-cpp-python {LIBRARY_VERSION}", repr(config.options), config.kv_type, layout.facts)
+        scope = Scope.of(config.files, (*facts, f"blocks of {BLOCK_SIZE}"))
+        if scope.identities != identities:
+            return None
+        return DiskBlocks(config.disk, scope, block_size=BLOCK_SIZE, token_bytes=layout.token_bytes)
 
     def _describe(self, limit: ContextShape) -> BackendInfo:
         config, layout = self._config, self._streams.layout
