@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,8 @@ import pytest
 from engine.backends.scripted import Gate, ScriptedBackend
 from engine.batch import Batch, StepOutput
 from engine.core import CoreOutput, EngineCore
+from engine.disk_cache import blocks
+from engine.disk_cache.cache import DiskCache, Order
 from engine.errors import ContextLengthExceeded, EngineFailed, InvalidRequest, ModelLoadError, QueueFull
 from engine.params import SamplingParams
 from engine.request import FinishReason, Request
@@ -406,3 +409,83 @@ class TestEnd:
         core._worker.join()
         assert backend.is_closed
         assert len(backend.steps) <= 2
+
+
+class Written(DiskCache):
+    """Tells when so many jobs of writing have been done."""
+
+    def __init__(self, folder: Path, **more: float) -> None:
+        super().__init__(folder, **more)
+        self.folder = folder
+        self.done = threading.Semaphore(0)
+
+    def submit(self, order: Order, job: Callable[[], None]) -> None:
+        def told() -> None:
+            try:
+                job()
+            finally:
+                if order is Order.WRITE:
+                    self.done.release()
+
+        super().submit(order, told)
+
+    async def until(self, num_blocks: int) -> None:
+        async with asyncio.timeout(10):
+            while len(self.blocks) < num_blocks:
+                await asyncio.to_thread(self.done.acquire, timeout=10)
+
+    @property
+    def blocks(self) -> list[Path]:
+        return [path for path in self.folder.glob("*/*") if not path.suffix]
+
+
+class TestTheDisk:
+    async def test_is_given_what_was_idle_for_a_while(self, tmp_path: Path) -> None:
+        disk = Written(tmp_path, settle_s=0.02)
+        async with started(ScriptedBackend(TEXT, disk=disk)) as inbox:
+            inbox.submit(request("r", "x" * 64, max_tokens=17))
+            await inbox.last("r")
+            await disk.until(5)
+        disk.close()
+
+    async def test_is_given_all_there_is_at_unload_also_of_answers_that_were_being_written(
+        self, tmp_path: Path, gate: Gate
+    ) -> None:
+        disk = Written(tmp_path, settle_s=1000.0)
+        async with started(ScriptedBackend(TEXT, disk=disk, gate=gate)) as inbox:
+            inbox.submit(request("ended", "x" * 64, max_tokens=1))
+            gate.allow(2)
+            await inbox.last("ended")
+            inbox.submit(request("runs", "y" * 40, max_tokens=1000))
+            await held(gate)
+            gate.open()
+        assert len(disk.blocks) >= 4 + 2
+        assert {thread.name for thread in threading.enumerate()} >= {"kv-disk"}
+        disk.close()
+        assert "kv-disk" not in {thread.name for thread in threading.enumerate()}
+
+    async def test_that_hangs_does_not_hold_up_an_unload(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(blocks, "CLOSE_TIMEOUT_S", 0.05)
+        disk, goes_on = Written(tmp_path, settle_s=1000.0), threading.Event()
+        async with started(ScriptedBackend(TEXT, disk=disk)) as inbox:
+            inbox.submit(request("r", "x" * 64, max_tokens=1))
+            await inbox.last("r")
+            disk.submit(Order.READ, lambda: goes_on.wait() and None)
+        assert disk.blocks == []
+        goes_on.set()
+        disk.close()
+        assert disk.blocks == []                             # what was given up is not written later either
+
+    async def test_is_used_again_by_the_next_load(self, tmp_path: Path) -> None:
+        disk = Written(tmp_path, settle_s=0.0)
+        num_threads = threading.active_count()
+        for number in range(4):
+            async with started(ScriptedBackend(TEXT, disk=disk)) as inbox:
+                inbox.submit(request("r", "x" * 64, max_tokens=17))
+                assert (await inbox.last("r")).num_cached_tokens == (63 if number else 0)
+                assert inbox.text("r") == TEXT.encode()
+        assert len(disk.blocks) == 5
+        disk.close()
+        assert threading.active_count() <= num_threads + 1   # the loop's own

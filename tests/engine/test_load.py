@@ -13,6 +13,7 @@ from pathlib import Path
 import gguf
 import pytest
 
+from engine.disk_cache.cache import DiskCache
 from engine.engine import ChatMessage, ChatRequest
 from engine.errors import ModelLoadError, OutOfMemory
 from engine.gguf import GgufHeader, read_header
@@ -109,6 +110,27 @@ class TestTheTrial:
         assert deltas[-1].usage is not None
         assert deltas[-1].usage.completion_tokens == 5
         await engine.close()
+
+    async def test_leads_to_an_engine_that_goes_on_where_the_one_before_was(self, tiny: Path, tmp_path: Path) -> None:
+        asked = ChatRequest(
+            messages=(ChatMessage(role="user", content="Hello " * 40),),
+            params=SamplingParams(temperature=0.0, max_tokens=5, ignore_eos=True),
+        )
+        texts: list[str] = []
+        for expected in (0, None, 0):
+            disk = DiskCache(tmp_path / "kv")
+            engine = await load_engine(spec_of(tiny), LoadLimits(state_dir=tmp_path / "state", disk=disk))
+            deltas = [delta async for delta in engine.chat(asked)]
+            texts.append("".join(delta.text for delta in deltas))
+            usage = deltas[-1].usage
+            assert usage is not None
+            assert usage.cached_tokens == (usage.prompt_tokens - 1 if expected is None else expected)
+            await engine.close()
+            disk.close()
+            if expected is None:                             # another model under the same name
+                os.utime(tiny)
+        assert texts[0] == texts[1] == texts[2]
+        assert len(list((tmp_path / "kv").iterdir())) == 1
 
     async def test_is_not_repeated_while_nothing_changed(
         self, tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
