@@ -32,6 +32,7 @@ class NativeModel:
         params = lib.llama_model_default_params()
         params.n_gpu_layers = _ALL_LAYERS if options.gpu else 0
         params.use_extra_bufts = options.repack
+        params.load_mode = lib.LLAMA_LOAD_MODE_NONE      # of a mapped file that is cut short meanwhile the process dies
         log_tail.clear()
         self._pointer: Any = lib.llama_model_load_from_file(os.fsencode(path), params)
         if not self._pointer:
