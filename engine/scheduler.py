@@ -84,6 +84,7 @@ class Scheduler:
 
     def schedule(self) -> Batch:
         step = _Step(budget=self._info.max_num_batched_tokens)
+        self._make_way()
         self._continue_running(step)
         self._admit_waiting(step)
         self._give_back_spare(step)
@@ -152,6 +153,22 @@ class Scheduler:
             if newest is sequence:
                 return False
         return True
+
+    def _make_way(self) -> None:
+        """Where all slots are taken, the newest sequence of whom has most of them goes for one who has none.
+
+        What it computed stays in the cache, so it comes back almost for free, and nobody waits for another's long
+        answers to end.
+        """
+        users = Counter(sequence.request.user for sequence in self._running.values())
+        user, num_slots = users.most_common(1)[0] if users else ("", 0)
+        if self._free_slots or num_slots < 2 or not self._info.prefix_cache or self._waiting.users <= users.keys():
+            return
+        waiting = self._waiting.in_order(self._running.values())
+        newcomer = next(sequence for sequence in waiting if sequence.request.user not in users)
+        newest = next(each for each in reversed(self._running.values()) if each.request.user == user)
+        if newest.request.priority >= newcomer.request.priority:
+            self._preempt(newest)
 
     def _admit_waiting(self, step: _Step) -> None:
         if not (self._waiting and self._free_slots and step.budget):
