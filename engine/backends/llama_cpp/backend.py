@@ -26,6 +26,7 @@ from engine.backends.llama_cpp.model import NativeModel, RunOptions
 from engine.backends.llama_cpp.tokenizer import LlamaTokenizer
 from engine.batch import Batch, BatchRow, Release, SampledToken, StepOutput
 from engine.errors import EngineFailed
+from engine.lora import Adapter
 from engine.sampler import sample
 
 BLOCK_SIZE = 16
@@ -45,6 +46,7 @@ class LlamaCppConfig:
     num_threads: int
     max_num_batched_tokens: int
     options: RunOptions = field(default_factory=RunOptions)
+    adapters: tuple[Adapter, ...] = ()
     kv_type: str = "f16"            # "f32" where texts must not depend on who shares a step
 
 
@@ -69,7 +71,7 @@ class LlamaCppBackend:
         self._occupants: dict[int, _Occupant] = {}          # by slot
         self._pool = KvPool()
         with ExitStack() as undo:
-            self._model = NativeModel(config.path, config.options)
+            self._model = NativeModel(config.path, config.options, config.adapters)
             undo.callback(self._model.close)
             self._tokenizer = LlamaTokenizer(self._model)
             self._context = self._new_context(start)
@@ -277,7 +279,7 @@ class LlamaCppBackend:
         return BackendInfo(
             name="llama.cpp",
             version=LIBRARY_VERSION,
-            device="gpu" if config.options.gpu else "cpu",
+            device="gpu" if config.options.gpu_layers else "cpu",
             block_size=BLOCK_SIZE,
             num_blocks=num_blocks,
             max_num_seqs=config.max_num_seqs,
