@@ -255,6 +255,12 @@ class TestSettings:
         assert outcome.exit_code == 2
         assert "INGLENOOK_PORT" in outcome.err
 
+    def test_an_unknown_type_of_kv_names_those_there_are(self, inglenook: Inglenook) -> None:
+        outcome = inglenook("serve", "--kv-type", "q4_0", "--no-browser")
+        assert outcome.exit_code == 2
+        assert "The setting kv_type (flag, INGLENOOK_KV_TYPE or inglenook.toml)" in outcome.err
+        assert "'f16' or 'q8_0'" in outcome.err
+
     def test_a_setting_that_does_not_exist(self, inglenook: Inglenook, data_dir: Path) -> None:
         data_dir.mkdir()
         (data_dir / "inglenook.toml").write_text("prot = 8421\n")
