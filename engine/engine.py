@@ -95,6 +95,9 @@ class EngineInfo:
     weight_bytes: int = 0
     kv_bytes: int = 0
     cache_bytes: int = 0
+    kv_type: str = "f16"
+    gpu_layers: int = 0                                   # of the model's and its output, on the GPU
+    gpu_kv_bytes: int = 0                                 # of kv_bytes, likewise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

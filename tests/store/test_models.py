@@ -45,6 +45,20 @@ def test_a_changed_file_updates_its_row_and_keeps_its_place(session: Session) ->
     assert [row.id for row in models.list_all(session)] == ["a", "b"]
 
 
+def test_adapters_are_kept_and_replaced(session: Session) -> None:
+    adapted = model("a")
+    adapted.adapters = [{"path": "style.gguf", "scale": 0.5, "size_bytes": 7, "modified_ns": 2}]
+    models.upsert(session, adapted)
+    session.flush()
+    session.expire_all()
+    (row,) = models.list_all(session)
+    assert row.adapters == [{"path": "style.gguf", "scale": 0.5, "size_bytes": 7, "modified_ns": 2}]
+    models.upsert(session, model("a"))
+    session.flush()
+    session.expire_all()
+    assert models.list_all(session)[0].adapters == []
+
+
 def test_when_the_default_is_removed_the_oldest_takes_its_place(session: Session) -> None:
     for model_id in ("a", "b", "c"):
         models.upsert(session, model(model_id))

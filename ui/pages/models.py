@@ -15,7 +15,7 @@ from app.errors import AppError
 from app.services.changes import Change
 from app.services.container import Services
 from app.services.engines import ModelState
-from app.services.models import ModelEntry
+from app.services.models import ModelEntry, size_on_disk
 from engine.errors import EngineError
 from store.tables import UserRole
 from ui.components.dialog import ask, field, show_problem
@@ -86,7 +86,7 @@ class ModelsPage:
             memory_card(entries)
             with tag("div", "nk-sec"):
                 tag("h2", "", "Installed")
-                on_disk = sum(entry.model.size_bytes for entry in entries)
+                on_disk = size_on_disk([entry.model for entry in entries])
                 tag("span", "nk-count", f"{count(len(entries), 'model')}, {size(on_disk)} on disk")
             with tag("div", "nk-card nk-list"):
                 for entry in entries:
@@ -114,7 +114,9 @@ class ModelsPage:
                         tag("span", "nk-tag", "Default")
                     if model.is_starter:
                         tag("span", "nk-tag", "Small starter model")
-                tag("span", "nk-sub", f"{model.quantisation or model.file_format}, {size(model.size_bytes)} on disk")
+                adapters = "".join(f", {Path(each['path']).name} at {each['scale']:g}" for each in model.adapters)
+                kind = model.quantisation or model.file_format
+                tag("span", "nk-sub", f"{kind}, {size(model.size_bytes)} on disk{adapters}")
             with tag("div", "nk-state"):
                 kind, word = PILLS[status.state]
                 tag("span", f"nk-pill {kind}", word)
@@ -140,7 +142,8 @@ class ModelsPage:
             tag("span", text="at most")
             return
         tag("b", "", size(info.weight_bytes + info.kv_bytes + info.cache_bytes))
-        tag("span", text=f"{context(info.max_model_len)} for {count(info.max_num_seqs, 'chat')}")
+        kv_type = "" if info.kv_type == "f16" else f", {info.kv_type}"
+        tag("span", text=f"{context(info.max_model_len)} for {count(info.max_num_seqs, 'chat')}{kv_type}")
 
     def _actions(self, entry: ModelEntry) -> None:
         model = entry.model
@@ -198,11 +201,11 @@ class ModelsPage:
         async def remove() -> None:
             await self._services.models.remove(entry.model.id)
 
-        is_ours = Path(entry.model.path).is_relative_to(self._services.settings.models_dir.resolve())
-        deleted = f"Its file of {size(entry.model.size_bytes)} is deleted."
+        files = await self._services.models.files_that_go_with(entry.model)
+        deleted = f"Deleted with it, from the models folder: {', '.join(path.name for path in files)}."
         kept = f"Its file stays at {entry.model.path}."
         with self._body:
-            ask(f"Remove {entry.model.name}?", deleted if is_ours else kept, "Remove", remove)
+            ask(f"Remove {entry.model.name}?", deleted if files else kept, "Remove", remove)
 
     def _ask_for_file(self) -> None:
         with ui.dialog(value=True) as dialog, tag("div", "nk-dialog"):

@@ -78,7 +78,7 @@ class Context:
         params.n_threads = params.n_threads_batch = num_threads
         params.type_k = params.type_v = KV_TYPES[kv_type]
         params.flash_attn_type = _FLASH_ATTENTION_ON if model.options.flash_attention else _FLASH_ATTENTION_OFF
-        params.offload_kqv = params.op_offload = model.options.gpu
+        params.offload_kqv = params.op_offload = model.options.gpu_layers > 0
         params.no_perf = True
         log_tail.clear()
         self._pointer: Any = lib.llama_init_from_model(model.pointer, params)
@@ -87,6 +87,7 @@ class Context:
                 f"llama.cpp cannot make a context of {shape.num_streams} x {shape.num_cells} tokens: "
                 f"{log_tail.cause()}. Set a smaller context or fewer chats at once."
             )
+        model.adapt(self._pointer)
         self.shape = shape
         self._memory: Any = lib.llama_get_memory(self._pointer)
         if lib.llama_n_batch(self._pointer) < num_batch_tokens or not self._memory:

@@ -11,6 +11,7 @@ import os
 import sys
 import threading
 import time
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from engine.backends.llama_cpp.model import RunOptions, supports_gpu
 from engine.backends.llama_cpp.streams import BLOCK_SIZE
 from engine.batch import Batch, BatchRow, Release, SamplingInput
 from engine.errors import EngineError
+from engine.lora import Adapter
 from engine.params import SamplingParams
 
 _PROMPT_TOKENS = 64
@@ -33,21 +35,24 @@ def main() -> int:
     task: dict[str, Any] = json.loads(sys.stdin.readline())
     threading.Thread(target=_end_with_the_parent, daemon=True).start()
     options = RunOptions(**task["options"])
-    if options.gpu and not supports_gpu():
-        options = RunOptions(gpu=False, repack=options.repack, flash_attention=options.flash_attention)
+    if options.gpu_layers and not supports_gpu():
+        options = replace(options, gpu_layers=0)
     _report(options={name: getattr(options, name) for name in RunOptions.__dataclass_fields__})
     try:
-        _report(prefill_tokens_per_s=_try(Path(task["path"]), options, task["num_threads"]))
+        _report(prefill_tokens_per_s=_try(task, options))
     except EngineError as error:
         _report(error=str(error))
         return 1
     return 0
 
 
-def _try(path: Path, options: RunOptions, num_threads: int) -> float:
+def _try(task: dict[str, Any], options: RunOptions) -> float:
     """Tokens of a prompt that this machine computes in a second, when nothing else runs on it."""
+    num_threads: int = task["num_threads"]
+    adapters = tuple(Adapter(Path(path), scale) for path, scale in task["adapters"])
     backend = LlamaCppBackend(LlamaCppConfig(
-        path=path, options=options, max_model_len=4 * _PROMPT_TOKENS, max_num_seqs=2, cache_bytes=1 << 30,
+        path=Path(task["path"]), adapters=adapters, kv_type=task["kv_type"], options=options,
+        max_model_len=4 * _PROMPT_TOKENS, max_num_seqs=2, cache_bytes=1 << 30,
         num_threads=num_threads, max_num_batched_tokens=2 * _PROMPT_TOKENS,
     ))
     for parse_special in (True, False):
