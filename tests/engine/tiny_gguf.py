@@ -25,8 +25,11 @@ def write_tiny_gguf(
     context_tokens: int = CONTEXT_TOKENS,
     vocabulary: bool = True,
     chat_template: str | None = CHATML_TEMPLATE,
+    pooling: gguf.PoolingType | None = None,
 ) -> Path:
-    """Equal arguments give equal bytes. Without a `vocabulary` the model takes token ids only."""
+    """Equal arguments give equal bytes. Without a `vocabulary` the model takes token ids only; with a `pooling` it
+    embeds, and ends each text with a marker.
+    """
     tokens = vocabulary_tokens()
     writer = gguf.GGUFWriter(path, "llama")
     writer.add_name(f"Tiny {seed}")
@@ -44,6 +47,9 @@ def write_tiny_gguf(
         add_vocabulary(writer, tokens)
     else:
         writer.add_tokenizer_model("no_vocab")
+    if pooling is not None:
+        writer.add_pooling_type(pooling)
+        writer.add_add_eos_token(True)
     if chat_template is not None:
         writer.add_chat_template(chat_template)
     _add_weights(writer, np.random.default_rng(seed), len(tokens))

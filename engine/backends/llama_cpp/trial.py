@@ -55,27 +55,30 @@ class _AttemptFailed(Exception):
 
 
 async def try_model(
-    paths: Sequence[Path], *, num_threads: int, processor: str, state_dir: Path | None
+    paths: Sequence[Path], *, num_threads: int, processor: str, state_dir: Path | None, pooling: str = ""
 ) -> TrialResult:
-    """`paths` are all files of one model, the first first. Raises ModelLoadError if it runs in no way."""
-    key = await asyncio.to_thread(_key, paths, num_threads, processor)
+    """`paths` are all files of one model, the first first. Raises ModelLoadError if it runs in no way.
+
+    With a `pooling` it is tried as a model that embeds.
+    """
+    key = await asyncio.to_thread(_key, paths, num_threads, processor, pooling)
     if state_dir is not None and (remembered := await asyncio.to_thread(_recall, state_dir, key)):
         return remembered
-    result = await _first_that_runs(paths, num_threads)
-    if key != await asyncio.to_thread(_key, paths, num_threads, processor):
+    result = await _first_that_runs(paths, num_threads, pooling)
+    if key != await asyncio.to_thread(_key, paths, num_threads, processor, pooling):
         raise ModelLoadError(f"{paths[0].name} was replaced while it was tried. Load it again.")
     if state_dir is not None:
         await asyncio.to_thread(_remember, state_dir, key, result)
     return result
 
 
-async def _first_that_runs(paths: Sequence[Path], num_threads: int) -> TrialResult:
+async def _first_that_runs(paths: Sequence[Path], num_threads: int, pooling: str) -> TrialResult:
     failures: list[_AttemptFailed] = []
     tried: set[RunOptions] = set()
     for options in _ATTEMPTS:
         if options in tried:
             continue
-        child = _Child(paths, options, num_threads)
+        child = _Child(paths, options, num_threads, pooling)
         try:
             return await child.run()
         except _AttemptFailed as failure:
@@ -90,9 +93,11 @@ class _Child:
     Its standard input stays open until it has ended: so it notices if this process is gone, and ends too.
     """
 
-    def __init__(self, paths: Sequence[Path], options: RunOptions, num_threads: int) -> None:
+    def __init__(self, paths: Sequence[Path], options: RunOptions, num_threads: int, pooling: str) -> None:
         self._name = paths[0].name
-        self._task = json.dumps({"path": str(paths[0]), "options": asdict(options), "num_threads": num_threads})
+        self._task = json.dumps(
+            {"path": str(paths[0]), "options": asdict(options), "num_threads": num_threads, "pooling": pooling}
+        )
         num_bytes = sum(path.stat().st_size for path in paths)
         self._timeout_s = min(_BASE_TIMEOUT_S + num_bytes / _SLOWEST_DISK_BYTES_PER_S, _MAX_TIMEOUT_S)
         self.options_used = options
@@ -175,11 +180,11 @@ def _environment() -> dict[str, str]:
 # -- remembered outcomes -----------------------------------------------------------------------------------------------
 
 
-def _key(paths: Sequence[Path], num_threads: int, processor: str) -> str:
+def _key(paths: Sequence[Path], num_threads: int, processor: str, pooling: str) -> str:
     """Changes with all that an outcome depends on: the files, the build of the library, the processor."""
     stats = [(str(path), path.stat()) for path in (*paths, *library_files())]
     files = [(name, stat.st_size, stat.st_mtime_ns, stat.st_ino) for name, stat in stats]
-    facts = json.dumps([files, LIBRARY_VERSION, processor, num_threads])
+    facts = json.dumps([files, LIBRARY_VERSION, processor, num_threads, *filter(None, [pooling])])
     return hashlib.sha256(facts.encode()).hexdigest()
 
 
