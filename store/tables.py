@@ -151,6 +151,7 @@ class Model(SQLModel, table=True):
     size_bytes: int
     modified_ns: int                                      # of the file: a changed file is another version
     context_tokens: int = 0                               # what the model was trained for
+    embeds: bool = False                                  # it makes vectors of texts, and cannot chat
     is_starter: bool = False
     is_default: bool = False
     added_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
