@@ -1,16 +1,21 @@
 """The upper seam: messages in, deltas out. Services know this file of the engine, and no other but errors and params.
 
-`LocalEngine` (engine.local) drives a model in this process. All of it is called on the event loop.
+`LocalEngine` (engine.local) drives a model in this process that writes, `EmbeddingEngine` (engine.embedding) one that
+embeds. All of it is called on the event loop.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from engine.params import SamplingParams
 from engine.request import FinishReason
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 Role = Literal["system", "user", "assistant", "tool"]
 
@@ -82,6 +87,12 @@ class Delta:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Embeddings:
+    vectors: NDArray[np.float32]                          # [inputs, width], each of length 1
+    num_tokens: int                                       # of all inputs, with what the tokenizer adds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EngineInfo:
     model_id: str
     name: str                                             # for people: "SmolLM2 135M Instruct"
@@ -92,6 +103,7 @@ class EngineInfo:
     max_model_len: int
     max_num_seqs: int
     has_chat_template: bool
+    embedding_width: int = 0                              # numbers in a vector; 0: it writes, and does not embed
     weight_bytes: int = 0
     kv_bytes: int = 0
     cache_bytes: int = 0
@@ -137,6 +149,14 @@ class Engine(Protocol):
 
     async def count_tokens(self, request: ChatRequest) -> int:
         """Length of the rendered prompt, in tokens."""
+
+    async def embed(
+        self, inputs: Sequence[str | list[int]], *, dimensions: int | None = None, user: str = ""
+    ) -> Embeddings:
+        """A vector for each text (or its token ids), cut to `dimensions` where that is given. Cancelling aborts.
+
+        Raises InvalidRequest, ContextLengthExceeded for an input that is too long, QueueFull or EngineFailed.
+        """
 
     def metrics(self) -> EngineMetrics: ...
 

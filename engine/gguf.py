@@ -30,6 +30,9 @@ _FILE_TYPES = MappingProxyType({
     29: "IQ2_M", 30: "IQ4_XS", 31: "IQ1_M", 32: "BF16", 36: "TQ1_0", 37: "TQ2_0", 38: "MXFP4", 39: "NVFP4", 40: "Q1_0",
 })
 
+# `<architecture>.pooling_type` is llama.cpp's number for how the vectors of a text's tokens become one vector.
+_POOLINGS = MappingProxyType({0: "", 1: "mean", 2: "cls", 3: "last", 4: "rank"})
+
 # Files in this format that are no model of their own.
 _NOT_A_MODEL = MappingProxyType({
     "mmproj": "the part of a model that reads images. Choose the model itself",
@@ -49,11 +52,16 @@ class GgufHeader:
     context_length: int                    # tokens it was trained for
     block_count: int
     embedding_length: int
+    feed_forward_length: int               # of the widest layer; 0 where the file does not say
+    head_count: int                        # of the layer with most
     kv_values_by_layer: tuple[int, ...]    # numbers kept for a token, K and V; 0 for recurrent layers
     head_widths: tuple[int, int]           # of a K and of a V; 0 without attention
     weight_bytes: int
     file_bytes: int
     has_tokenizer: bool
+    vocab_size: int                        # tokens; 0 where the file lists none
+    pooling: str                           # "mean", "cls", "last": it embeds texts; "": it writes them
+    is_causal: bool                        # a token is computed from those before it only
     part_paths: tuple[Path, ...]
     metadata: Mapping[str, MetadataValue]
     tensors: tuple[TensorInfo, ...]
@@ -92,11 +100,16 @@ def read_header(path: Path) -> GgufHeader:
         context_length=facts.number(f"{architecture}.context_length", 1, _MAX_CONTEXT_TOKENS),
         block_count=block_count,
         embedding_length=facts.number(f"{architecture}.embedding_length", 1, 1 << 24),
+        feed_forward_length=_largest(raw.metadata.get(f"{architecture}.feed_forward_length")),
+        head_count=_largest(raw.metadata.get(f"{architecture}.attention.head_count")),
         kv_values_by_layer=kv_values_by_layer,
         head_widths=head_widths,
         weight_bytes=sum(tensor.num_bytes for tensor in tensors),
         file_bytes=sum(part.file_bytes for part in parts),
         has_tokenizer=facts.text("tokenizer.ggml.model") not in ("", "no_vocab", "none"),
+        vocab_size=_vocab_size(raw),
+        pooling=_pooling(facts, architecture),
+        is_causal=raw.metadata.get(f"{architecture}.attention.causal") is not False,
         part_paths=part_paths,
         metadata=raw.metadata,
         tensors=tensors,
@@ -147,6 +160,27 @@ def _check_is_model(facts: Facts) -> None:
         raise ModelLoadError(f"{facts.file_name} is {what}.")
     if not architecture:
         raise ModelLoadError(f"{facts.file_name} does not say its architecture. It is damaged: download it again.")
+
+
+def _pooling(facts: Facts, architecture: str) -> str:
+    pooling = _POOLINGS[facts.number(f"{architecture}.pooling_type", 0, max(_POOLINGS), default=0)]
+    if pooling == "rank":
+        raise ModelLoadError(
+            f"{facts.file_name} ranks texts (a reranker), which this version cannot do. "
+            "Choose a model for embeddings, or one for chat."
+        )
+    return pooling
+
+
+def _largest(value: MetadataValue | None) -> int:
+    """Of a number for all layers, or of a list by layer."""
+    values = value.values if isinstance(value, MetadataArray) else [value]
+    return max((each for each in values if isinstance(each, int)), default=0)
+
+
+def _vocab_size(raw: RawHeader) -> int:
+    tokens = raw.metadata.get("tokenizer.ggml.tokens")
+    return tokens.length if isinstance(tokens, MetadataArray) else 0
 
 
 def _kv_shape(facts: Facts, architecture: str, num_layers: int) -> tuple[tuple[int, int], tuple[int, ...]]:

@@ -58,7 +58,9 @@ class ModelService:
         return await self._db.read(models.default)
 
     async def set_default(self, model_id: str) -> None:
-        await self.find(model_id)
+        model = await self.find(model_id)
+        if model.embeds:
+            raise Conflict(f"{model.name} makes embeddings and cannot chat. Choose another model as the default.")
         await self._db.run(models.set_default, model_id)
         self._changes.announce_all(Change("models"))
 
@@ -178,6 +180,7 @@ def _describe(path: Path, name: str = "", adapters: Sequence[Adapter] = ()) -> M
         modified_ns=stat.st_mtime_ns,
         context_tokens=header.context_length,
         adapters=[_stored(adapter) for adapter in adapters],
+        embeds=bool(header.pooling),
     )
 
 

@@ -6,6 +6,7 @@ import asyncio
 import shutil
 from pathlib import Path
 
+import gguf
 import pytest
 
 from app.errors import Conflict, InvalidInput, ModelNotFound, ModelUnavailable
@@ -14,6 +15,7 @@ from app.services.engines import ModelState
 from app.services.models import STARTER_ID, find_starter, size_on_disk, spec_of
 from engine.lora import Adapter
 from tests.app.house import Shelf, turn
+from tests.engine.tiny_bert import write_tiny_bert
 from tests.engine.tiny_gguf import write_tiny_gguf
 from tests.engine.tiny_lora import random_factors, write_tiny_adapter
 
@@ -191,3 +193,12 @@ async def test_the_starter_cannot_be_removed(services: Services) -> None:
     await services.start()
     with pytest.raises(Conflict):
         await services.models.remove(STARTER_ID)
+
+
+async def test_a_file_that_embeds_is_known_as_such_and_is_no_default(services: Services, tmp_path: Path) -> None:
+    model = await services.models.add(write_tiny_bert(tmp_path / "vectors.gguf"))
+    assert (model.embeds, model.is_default, model.architecture) == (True, False, "bert")
+    with pytest.raises(Conflict, match="makes embeddings and cannot chat"):
+        await services.models.set_default(model.id)
+    with pytest.raises(InvalidInput, match="ranks texts"):
+        await services.models.add(write_tiny_bert(tmp_path / "ranks.gguf", pooling=gguf.PoolingType.RANK))

@@ -29,11 +29,13 @@ def write_tiny_gguf(
     context_tokens: int = CONTEXT_TOKENS,
     vocabulary: bool = True,
     chat_template: str | None = CHATML_TEMPLATE,
+    pooling: gguf.PoolingType | None = None,
     heads: int = HEADS,
     kv_heads: int = KV_HEADS,
     change: Callable[[str, Weights], Weights] = lambda _name, values: values,
 ) -> Path:
-    """Equal arguments give equal bytes. Without a `vocabulary` the model takes token ids only.
+    """Equal arguments give equal bytes. Without a `vocabulary` the model takes token ids only; with a `pooling` it
+    embeds, and ends each text with a marker.
 
     `change` sees each weight by its name, [rows, columns], and gives what is written in its place.
     """
@@ -54,6 +56,9 @@ def write_tiny_gguf(
         add_vocabulary(writer, tokens)
     else:
         writer.add_tokenizer_model("no_vocab")
+    if pooling is not None:
+        writer.add_pooling_type(pooling)
+        writer.add_add_eos_token(True)
     if chat_template is not None:
         writer.add_chat_template(chat_template)
     _add_weights(writer, np.random.default_rng(seed), len(tokens), EMBEDDING * kv_heads // heads, change)

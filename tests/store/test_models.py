@@ -8,9 +8,9 @@ from store import models
 from store.tables import Model
 
 
-def model(model_id: str, *, size_bytes: int = 98_000_000) -> Model:
+def model(model_id: str, *, size_bytes: int = 98_000_000, embeds: bool = False) -> Model:
     return Model(id=model_id, name=model_id.title(), path=f"{model_id}.gguf", file_format="gguf", size_bytes=size_bytes,
-                 modified_ns=1)
+                 modified_ns=1, embeds=embeds)
 
 
 def defaults(session: Session) -> list[str]:
@@ -69,3 +69,14 @@ def test_when_the_default_is_removed_the_oldest_takes_its_place(session: Session
     models.remove(session, "a")
     models.remove(session, "b")
     assert models.default(session) is None
+
+
+def test_a_model_that_embeds_is_never_the_default(session: Session) -> None:
+    models.upsert(session, model("vectors", embeds=True))
+    assert defaults(session) == []
+    models.upsert(session, model("a"))
+    models.upsert(session, model("b"))
+    models.remove(session, "a")
+    assert defaults(session) == ["b"]
+    models.upsert(session, model("b", embeds=True))         # its file was found to embed
+    assert defaults(session) == []

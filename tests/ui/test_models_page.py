@@ -13,6 +13,7 @@ from app.services.models import STARTER_ID
 from engine.backends.scripted import ScriptedBackend
 from engine.errors import ModelLoadError
 from engine.lora import Adapter
+from tests.engine.scripted_embedder import ScriptedEmbedder
 from tests.engine.tiny_gguf import write_tiny_gguf
 from tests.engine.tiny_lora import random_factors, write_tiny_adapter
 from tests.ui.conftest import Home, Person
@@ -115,3 +116,14 @@ def test_memory_is_told_in_shares_that_add_up() -> None:
     assert share.total_bytes == 14 * 2**30
     assert memory.free_bytes == 6 * 2**30
     assert Memory(16 * 2**30, 4 * 2**30, (share,)).free_bytes == 0      # promised more than there is
+
+
+async def test_a_model_that_embeds_is_shown_as_such_and_not_offered_for_chats(home: Home, ada: Person) -> None:
+    await home.shelf.put_embedder(home.services, "vectors", ScriptedEmbedder)
+    await home.services.engines.load("vectors")
+    texts = _texts(await ada.at("/models"))
+    assert {"Vectors", "Embeddings", "50 for each text"} <= set(texts)
+    assert "Set as default" not in texts
+    chat = _texts(await ada.at("/"))
+    assert "SmolLM2 135M Instruct" in chat
+    assert "Vectors" not in chat

@@ -114,6 +114,8 @@ class ModelsPage:
                         tag("span", "nk-tag", "Default")
                     if model.is_starter:
                         tag("span", "nk-tag", "Small starter model")
+                    if model.embeds:
+                        tag("span", "nk-tag", "Embeddings")
                 adapters = "".join(f", {Path(each['path']).name} at {each['scale']:g}" for each in model.adapters)
                 kind = model.quantisation or model.file_format
                 tag("span", "nk-sub", f"{kind}, {size(model.size_bytes)} on disk{adapters}")
@@ -143,7 +145,8 @@ class ModelsPage:
             return
         tag("b", "", size(info.weight_bytes + info.kv_bytes + info.cache_bytes))
         kv_type = "" if info.kv_type == "f16" else f", {info.kv_type}"
-        tag("span", text=f"{context(info.max_model_len)} for {count(info.max_num_seqs, 'chat')}{kv_type}")
+        for_whom = "each text" if info.embedding_width else count(info.max_num_seqs, "chat")
+        tag("span", text=f"{context(info.max_model_len)} for {for_whom}{kv_type}")
 
     def _actions(self, entry: ModelEntry) -> None:
         model = entry.model
@@ -161,7 +164,7 @@ class ModelsPage:
         if model.is_default and model.is_starter:
             return      # nothing else to be done with it
         with icon_button("ellipsis", f"More for {model.name}"), menu("bottom right", "top right"):
-            if not model.is_default:
+            if not model.is_default and not model.embeds:
                 menu_item("Set as default", "check").on("click", self._on(self._set_default, entry))
             if not model.is_starter:
                 menu_item("Remove", "trash-2", classes="danger").on("click", self._on(self._ask_to_remove, entry))
@@ -187,10 +190,13 @@ class ModelsPage:
         if num_running == 0:
             await unload()
             return
+        stops = f"It is writing {count(num_running, 'answer')}. They stop where they are, and can be continued later."
+        if entry.model.embeds:
+            stops = f"It is making vectors for {count(num_running, 'request')}. They fail, and can be sent again later."
         with self._body:
             ask(
                 f"Unload {entry.model.name}?",
-                f"It is writing {count(num_running, 'answer')}. They stop where they are, and can be continued later.",
+                stops,
                 "Unload", unload,
             )
 

@@ -28,9 +28,14 @@ class RunOptions:
 
 
 class NativeModel:
-    """Owner of a `llama_model *`. Raises ModelLoadError where the library refuses the file."""
+    """Owner of a `llama_model *`. Raises ModelLoadError where the library refuses the file.
 
-    def __init__(self, path: Path, options: RunOptions, adapters: Sequence[Adapter] = ()) -> None:
+    One that `embeds` is asked for vectors only, and may be an encoder.
+    """
+
+    def __init__(
+        self, path: Path, options: RunOptions, adapters: Sequence[Adapter] = (), *, embeds: bool = False
+    ) -> None:
         lib = native()
         params = lib.llama_model_default_params()
         params.n_gpu_layers = options.gpu_layers
@@ -48,6 +53,10 @@ class NativeModel:
         self.vocab: Any = lib.llama_model_get_vocab(self._pointer)
         self.vocab_size: int = lib.llama_vocab_n_tokens(self.vocab)
         self.weight_bytes: int = lib.llama_model_size(self._pointer)
+        self.context_length: int = lib.llama_model_n_ctx_train(self._pointer)
+        self.embedding_width: int = lib.llama_model_n_embd_out(self._pointer)
+        if embeds:
+            return
         if lib.llama_model_has_encoder(self._pointer) or not lib.llama_model_has_decoder(self._pointer):
             self.close()
             raise ModelLoadError(f"{path.name} cannot continue a text: it is an encoder. Take a chat model instead.")

@@ -51,6 +51,7 @@ class Candidate:
     kv_type: str = "f16"
     gpu_layers: int = 0
     main_gpu: int = 0
+    pooling: str = ""                  # not empty: it is tried as a model that embeds
 
     @property
     def name(self) -> str:
@@ -121,6 +122,7 @@ class _Child:
             "kv_type": candidate.kv_type,
             "options": asdict(options),
             "num_threads": candidate.num_threads,
+            "pooling": candidate.pooling,
         })
         num_bytes = sum(path.stat().st_size for path in candidate.all_paths)
         self._timeout_s = min(_BASE_TIMEOUT_S + num_bytes / _SLOWEST_DISK_BYTES_PER_S, _MAX_TIMEOUT_S)
@@ -200,7 +202,7 @@ def _key(candidate: Candidate, processor: str) -> str:
     files = [(name, stat.st_size, stat.st_mtime_ns, stat.st_ino) for name, stat in stats]
     how = [
         candidate.num_threads, [adapter.scale for adapter in candidate.adapters], candidate.kv_type,
-        candidate.gpu_layers, candidate.main_gpu,
+        candidate.gpu_layers, candidate.main_gpu, candidate.pooling,
     ]
     facts = json.dumps([files, LIBRARY_VERSION, processor, how])
     return hashlib.sha256(facts.encode()).hexdigest()
