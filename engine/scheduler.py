@@ -46,6 +46,7 @@ class Scheduler:
         self.blocks = BlockManager(
             num_blocks=info.num_blocks, block_size=info.block_size, prefix_cache=info.prefix_cache
         )
+        self._clock_s = clock_s                                # of `Request.arrival_s`
         self.counters = EngineCounters()
         self._sequences: dict[str, Sequence] = {}              # all, by request id
         self._running: dict[int, Sequence] = {}                # by slot, oldest first
@@ -109,12 +110,15 @@ class Scheduler:
         """Take in what the back end computed for `batch`, the last one scheduled."""
         progress: list[Progress] = []
         num_consumed: Counter[str] = Counter()
+        now_s = self._clock_s()
         for row, sampled in zip(batch.rows, output.tokens, strict=True):
             sequence = self._running[row.slot]
             sequence.num_computed_tokens += len(row.token_ids)
             self.blocks.publish(sequence, row.position)
             num_consumed[sequence.request.user] += len(row.token_ids)
             tokens, finish_reason = self._accept(sequence, sampled)
+            if tokens:
+                self.counters.observe_tokens(sequence, len(tokens), now_s)
             if finish_reason is not None:
                 self._end(sequence, finish_reason)
             if tokens or finish_reason is not None:

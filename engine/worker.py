@@ -108,6 +108,7 @@ class EngineWorker:
 
     def _serve(self, backend: Backend) -> None:
         scheduler = Scheduler(backend.info, backend.tokenizer.eog_token_ids)
+        self._count(scheduler, backend)
         try:
             while self._take_commands(scheduler, backend):
                 if scheduler.has_work:

@@ -406,3 +406,10 @@ class TestEnd:
         core._worker.join()
         assert backend.is_closed
         assert len(backend.steps) <= 2
+
+
+async def test_a_loaded_engine_tells_its_blocks_before_it_was_ever_asked() -> None:
+    async with started(ScriptedBackend(TEXT)) as inbox, asyncio.timeout(10):
+        while inbox.core.snapshot().num_blocks == 0:      # noqa: ASYNC110 - the thread says it first of all, not to us
+            await asyncio.sleep(0)
+        assert inbox.core.snapshot().num_free_blocks == inbox.core.snapshot().num_blocks == 512
