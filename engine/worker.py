@@ -73,6 +73,7 @@ class EngineWorker:
     def __init__(self, name: str, make_backend: Callable[[], Backend], listener: WorkerListener) -> None:
         self.commands: SimpleQueue[Command] = SimpleQueue()
         self.metrics = EngineMetrics()         # replaced, never changed
+        self.end_reason = ""                   # why it ended, for those inside: set before the vocabulary goes
         self._name = name
         self._make_backend = make_backend
         self._listener = listener
@@ -100,6 +101,7 @@ class EngineWorker:
         except Exception as error:
             logger.exception("engine_failed", engine=self._name)
             reason, failed = _failure_sentence(self._name, error), True
+        self.end_reason = reason
         try:
             backend.close()
         except Exception:
