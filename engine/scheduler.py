@@ -52,6 +52,7 @@ class Scheduler:
         self.blocks = BlockManager(
             num_blocks=info.num_blocks, block_size=info.block_size, prefix_cache=info.prefix_cache, disk=disk
         )
+        self._clock_s = clock_s                                # of `Request.arrival_s`
         self.counters = EngineCounters()
         self._sequences: dict[str, Sequence] = {}              # all, by request id
         self._running: dict[int, Sequence] = {}                # by slot, oldest first
@@ -95,6 +96,7 @@ class Scheduler:
 
     def schedule(self) -> Batch:
         step = _Step(budget=self._info.max_num_batched_tokens)
+        self._make_way()
         self._continue_running(step)
         self._admit_waiting(step)
         self._give_back_spare(step)
@@ -123,12 +125,15 @@ class Scheduler:
         """Take in what the back end computed for `batch`, the last one scheduled."""
         progress: list[Progress] = []
         num_consumed: Counter[str] = Counter()
+        now_s = self._clock_s()
         for row, sampled in zip(batch.rows, output.tokens, strict=True):
             sequence = self._running[row.slot]
             sequence.num_computed_tokens += len(row.token_ids)
             self.blocks.publish(sequence, row.position)
             num_consumed[sequence.request.user] += len(row.token_ids)
             tokens, finish_reason = self._accept(sequence, sampled)
+            if tokens:
+                self.counters.observe_tokens(sequence, len(tokens), now_s)
             if finish_reason is not None:
                 self._end(sequence, finish_reason)
             if tokens or finish_reason is not None:
@@ -167,6 +172,22 @@ class Scheduler:
             if newest is sequence:
                 return False
         return True
+
+    def _make_way(self) -> None:
+        """Where all slots are taken, the newest sequence of whom has most of them goes for one who has none.
+
+        What it computed stays in the cache, so it comes back almost for free, and nobody waits for another's long
+        answers to end.
+        """
+        users = Counter(sequence.request.user for sequence in self._running.values())
+        user, num_slots = users.most_common(1)[0] if users else ("", 0)
+        if self._free_slots or num_slots < 2 or not self._info.prefix_cache or self._waiting.users <= users.keys():
+            return
+        waiting = self._waiting.in_order(self._running.values())
+        newcomer = next(sequence for sequence in waiting if sequence.request.user not in users)
+        newest = next(each for each in reversed(self._running.values()) if each.request.user == user)
+        if newest.request.priority >= newcomer.request.priority:
+            self._preempt(newest)
 
     def _admit_waiting(self, step: _Step) -> None:
         if not (self._waiting and self._free_slots and step.budget):

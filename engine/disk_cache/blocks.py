@@ -17,6 +17,7 @@ from itertools import islice, takewhile
 from queue import Empty, SimpleQueue
 
 from engine.batch import SavedBlock
+from engine.disk_cache.allowance import Allowance
 from engine.disk_cache.cache import DiskCache, Order
 from engine.disk_cache.ledger import Scope
 from engine.errors import EngineFailed
@@ -28,8 +29,6 @@ MAX_BLOCKS_A_STEP = 64              # given to the disk's thread: half a millise
 MAX_PENDING_BYTES = 64 << 20        # being written: more waits where it is
 RETRY_S = 0.25                      # while so much is being written
 PORTION_BYTES = 32 << 20            # read at a time
-MEAN_BYTES_PER_S = 4 << 20          # in the long run: an SSD has a life, and a busy server could wear it out in a year
-BURST_BYTES = 1 << 30               # that may be written at once before
 CLOSE_TIMEOUT_S = 5.0
 
 
@@ -64,7 +63,7 @@ class DiskBlocks:
         self._index = PrefixIndex(block_size)                       # by name, also of those that are not full
         self._unsaved: OrderedDict[int, _Unsaved] = OrderedDict()   # by block id, the next that is due first
         self._pending: dict[int, int] = {}                          # bytes that are being written, by name
-        self._allowance = _Allowance(clock_s)
+        self._allowance = Allowance(clock_s)
         self._news: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._is_open = self._is_reading = False
         self._arrived: dict[int, memoryview] = {}                   # by name; kept while somebody asks for it
@@ -281,25 +280,6 @@ class DiskBlocks:
     def _on_gone(self, name: int) -> None:
         if name in self._index:
             self._index.remove(name)
-
-
-class _Allowance:
-    """Bytes that may be written: so many a second in the long run, and more at once after a pause."""
-
-    def __init__(self, clock_s: Callable[[], float]) -> None:
-        self._clock_s = clock_s
-        self._num_bytes = float(BURST_BYTES)
-        self._at_s = clock_s()
-
-    @property
-    def wait_s(self) -> float:
-        return max(0.0, -self._now_bytes() / MEAN_BYTES_PER_S)
-
-    def use(self, num_bytes: int) -> None:
-        self._num_bytes, self._at_s = self._now_bytes() - num_bytes, self._clock_s()
-
-    def _now_bytes(self) -> float:
-        return min(BURST_BYTES, self._num_bytes + (self._clock_s() - self._at_s) * MEAN_BYTES_PER_S)
 
 
 def _num_tokens(wanted: Sequence[tuple[int, int]]) -> int:

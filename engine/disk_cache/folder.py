@@ -14,6 +14,7 @@ from engine.disk_cache.ledger import Ledger, Scope, make_private, write_about
 from engine.prefix_index import BlockContent
 
 TOUCH_INTERVAL_S = 3600.0           # how exact the time of a last use is on disk
+PAUSE_S = 60.0                      # after a write that failed
 _DEPTH_S = 0.001                    # a block counts as used a little before the one that it continues: ends go first
 
 logger = structlog.get_logger(__name__)
@@ -34,6 +35,7 @@ class BlockFolder:
         self._ledger = ledger
         self._block_size = block_size
         self._token_bytes = token_bytes
+        self._resumes_s = 0.0
 
     def open(self) -> list[BlockContent]:
         """What is here, by the files' own word. Raises OSError."""
@@ -64,12 +66,16 @@ class BlockFolder:
         return found
 
     def write(self, content: BlockContent, depth: int, buffers: Sequence[memoryview]) -> bool:
-        """Whether it is on disk now. Raises OSError."""
+        """Whether it is on disk now. After a failure nothing is tried for a while. Raises OSError."""
         num_bytes = file_bytes(len(content.token_ids), self._token_bytes)
-        if self.gave_up or not self._ledger.make_room(num_bytes):
+        if self.gave_up or time.monotonic() < self._resumes_s or not self._ledger.make_room(num_bytes):
             return False
         path = self._path_of(content.name)
-        write_block(path, content, buffers, key=self._key)
+        try:
+            write_block(path, content, buffers, key=self._key)
+        except OSError:
+            self._resumes_s = time.monotonic() + PAUSE_S
+            raise
         self._ledger.add(path, num_bytes, time.time())
         self._touch(path, depth, is_new=True)
         return True

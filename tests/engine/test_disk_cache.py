@@ -14,7 +14,9 @@ from collections import namedtuple
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
+from engine.disk_cache.allowance import BURST_BYTES, MEAN_BYTES_PER_S, Allowance
 from engine.disk_cache.block_file import DamagedBlock, file_bytes, file_name, read_block, read_content, write_block
 from engine.disk_cache.cache import DiskCache, Order
 from engine.disk_cache.folder import BlockFolder
@@ -321,10 +323,13 @@ class TestACrash:
     def test_of_the_disk_is_no_crash_of_ours(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         disk = Disk(tmp_path)
         monkeypatch.setattr(Path, "replace", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
-        disk.write(1)
+        with capture_logs() as logs:
+            disk.write(1, 2)
+        assert [entry["reason"] for entry in logs] == ["[Errno 28] No space left on device"]      # and no more of it
         monkeypatch.undo()
         assert disk.read(1) == []
         assert not list(tmp_path.rglob("*.part"))
+        disk.folder._resumes_s = 0.0
         disk.write(2)
         assert disk.read(2) == [2]
         disk.close()
@@ -357,6 +362,21 @@ class TestTheThread:
         disk.rest()
         assert blocks_in(tmp_path) == []
         disk.cache.close()
+
+
+class TestAnAllowance:
+    def test_is_used_up_and_comes_back_with_time(self) -> None:
+        now_s = 0.0
+        allowance = Allowance(lambda: now_s)
+        allowance.use(BURST_BYTES)
+        assert allowance.wait_s == 0.0
+        allowance.use(10 * MEAN_BYTES_PER_S)
+        assert allowance.wait_s == 10.0
+        now_s = 9.0
+        assert allowance.wait_s == pytest.approx(1.0)
+        now_s = 1e6
+        allowance.use(BURST_BYTES + MEAN_BYTES_PER_S)                # no more than that is ever saved up
+        assert allowance.wait_s == 1.0
 
 
 CHILD_THAT_WRITES = """

@@ -24,6 +24,7 @@ from engine.disk_cache.blocks import DiskBlocks
 from engine.disk_cache.cache import DiskCache
 from engine.disk_cache.ledger import Scope, identities_of
 from engine.errors import EngineFailed
+from engine.lora import Adapter
 from engine.sampler import sample
 
 START_SHAPE = ContextShape(num_streams=1, num_cells=1024)
@@ -42,13 +43,14 @@ class LlamaCppConfig:
     num_threads: int
     max_num_batched_tokens: int
     options: RunOptions = field(default_factory=RunOptions)
+    adapters: tuple[Adapter, ...] = ()
     kv_type: str = "f16"            # "f32" where texts must not depend on who shares a step
     parts: tuple[Path, ...] = ()    # all files of the model, where there are more than `path`
     disk: DiskCache | None = None   # for idle prefixes
 
     @property
     def files(self) -> tuple[Path, ...]:
-        return self.parts or (self.path,)
+        return (*(self.parts or (self.path,)), *(adapter.path for adapter in self.adapters))
 
 
 class LlamaCppBackend:
@@ -62,7 +64,7 @@ class LlamaCppBackend:
         self._num_batch_tokens = max(min(config.max_num_batched_tokens, start.num_cells), config.max_num_seqs)
         identities = identities_of(config.files)
         with ExitStack() as undo:
-            self._model = NativeModel(config.path, config.options)
+            self._model = NativeModel(config.path, config.options, config.adapters)
             undo.callback(self._model.close)
             self._tokenizer = LlamaTokenizer(self._model)
             self._streams = Streams(self._new_context, start, limit)
@@ -172,8 +174,10 @@ class LlamaCppBackend:
         config, layout = self._config, self._streams.layout
         if config.disk is None or not config.disk.is_on or layout is None or not self._info.prefix_cache:
             return None
-        facts = (f"llama-cpp-python {LIBRARY_VERSION}", repr(config.options), config.kv_type, layout.facts)
-        scope = Scope.of(config.files, (*facts, f"blocks of {BLOCK_SIZE}"))
+        scope = Scope.of(config.files, (
+            f"llama-cpp-python {LIBRARY_VERSION}", repr(config.options), layout.facts, f"blocks of {BLOCK_SIZE}",
+            f"KV as {config.kv_type}", f"adapters by {[adapter.scale for adapter in config.adapters]}",
+        ))
         if scope.identities != identities:
             return None
         return DiskBlocks(config.disk, scope, block_size=BLOCK_SIZE, token_bytes=layout.token_bytes)
@@ -189,7 +193,7 @@ class LlamaCppBackend:
         return BackendInfo(
             name="llama.cpp",
             version=LIBRARY_VERSION,
-            device="gpu" if config.options.gpu else "cpu",
+            device="gpu" if config.options.gpu_layers else "cpu",
             block_size=BLOCK_SIZE,
             num_blocks=num_blocks,
             max_num_seqs=config.max_num_seqs,
