@@ -23,6 +23,7 @@ class BackendInfo:
     max_model_len: int             # tokens a sequence may have, prompt and output
     vocab_size: int
     prefix_cache: bool
+    prefill_tokens_per_s: float = 0.0   # a first guess, from which steps are bounded by time; 0: by tokens alone
     weight_bytes: int = 0
     kv_bytes: int = 0              # resident for running sequences
     cache_bytes: int = 0           # at most, for idle prefixes
@@ -65,7 +66,15 @@ class Backend(Protocol):
     def held_bytes(self) -> int: ...             # of KV and cache, by now: no more than `info` says
 
     def execute(self, batch: Batch) -> StepOutput:
-        """Apply `released`, `evicted` and `rows` in this order. A batch without rows is legal and computes nothing."""
+        """Apply `released`, `evicted` and `rows` in this order. A batch without rows is legal and computes nothing.
+
+        A step that `interrupt` cut short computes nothing either, but what it released, evicted and restored holds.
+        """
+
+    def interrupt(self) -> None:
+        """Any thread: let the step that runs end soon, and any later one, where that can be; until `resume`."""
+
+    def resume(self) -> None: ...
 
     def check_integrity(self) -> None:
         """Called when no sequence runs: raise EngineFailed if slots or blocks are held that nobody owns."""
