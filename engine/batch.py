@@ -89,3 +89,4 @@ class StepOutput:
     """`tokens[i]` is `batch.rows[i]`'s: empty where none was wanted, several where proposals were accepted."""
 
     tokens: list[tuple[SampledToken, ...]]
+    was_interrupted: bool = False     # nothing was computed: each row is to be asked for again

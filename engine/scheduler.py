@@ -21,6 +21,7 @@ from engine.disk_cache.blocks import DiskBlocks
 from engine.errors import EngineError, EngineFailed
 from engine.metrics import EngineCounters
 from engine.request import FinishReason, Request, Sequence
+from engine.step_budget import StepBudget
 from engine.waiting import Consumption, WaitingQueue
 
 
@@ -54,6 +55,7 @@ class Scheduler:
         )
         self._clock_s = clock_s                                # of `Request.arrival_s`
         self.counters = EngineCounters()
+        self.step_budget = StepBudget(info)
         self._sequences: dict[str, Sequence] = {}              # all, by request id
         self._running: dict[int, Sequence] = {}                # by slot, oldest first
         self._consumption = Consumption(clock_s)
@@ -95,8 +97,8 @@ class Scheduler:
         return Progress(sequence=sequence, finish_reason=reason)
 
     def schedule(self) -> Batch:
-        step = _Step(budget=self._info.max_num_batched_tokens)
         self._make_way()
+        step = _Step(budget=self.step_budget.num_tokens(self._running.values()))
         self._continue_running(step)
         self._admit_waiting(step)
         self._give_back_spare(step)
@@ -123,6 +125,8 @@ class Scheduler:
 
     def update(self, batch: Batch, output: StepOutput) -> list[Progress]:
         """Take in what the back end computed for `batch`, the last one scheduled."""
+        if output.was_interrupted:
+            return []
         progress: list[Progress] = []
         num_consumed: Counter[str] = Counter()
         now_s = self._clock_s()
@@ -142,6 +146,13 @@ class Scheduler:
         for user, num_tokens in num_consumed.items():
             self._consumption.charge(user, num_tokens)
         return progress
+
+    def long_row(self, batch: Batch) -> str:
+        """The request whose prompt makes up more than half of a step; "" where none does."""
+        longest = max(batch.rows, key=lambda row: len(row.token_ids), default=None)
+        if longest is None or len(longest.token_ids) < max(2, batch.num_tokens // 2 + 1):
+            return ""
+        return self._running[longest.slot].request.request_id
 
     def check_integrity(self) -> None:
         """Recount blocks and slots; raise EngineFailed where something is held that nobody owns."""
@@ -203,6 +214,7 @@ class Scheduler:
             if taken is None:
                 break                                      # nobody passes it, or a large prompt would never start
             self._admit(sequence, num_cached_tokens=taken.num_tokens)
+            step.budget = min(step.budget, self.step_budget.num_prompt_tokens(taken.num_tokens))
             coming.update(self.blocks.coming_names(sequence))
             self._share_out(step, sequence, restored_blocks=self.blocks.restored_blocks(sequence, taken))
 

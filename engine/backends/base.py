@@ -24,6 +24,7 @@ class BackendInfo:
     max_model_len: int             # tokens a sequence may have, prompt and output
     vocab_size: int
     prefix_cache: bool
+    prefill_tokens_per_s: float = 0.0   # a first guess, from which steps are bounded by time; 0: by tokens alone
     weight_bytes: int = 0
     kv_bytes: int = 0              # resident for running sequences
     cache_bytes: int = 0           # at most, for idle prefixes
@@ -71,8 +72,14 @@ class Backend(Protocol):
     def execute(self, batch: Batch) -> StepOutput:
         """Apply a batch's parts in their order. One without rows is legal and computes nothing.
 
-        Of the `saved` blocks, those are given to `disk` that can be without holding up the rows.
+        Of the `saved` blocks, those are given to `disk` that can be without holding up the rows. A step that
+        `interrupt` cut short computes nothing either, but what it released, evicted and restored holds.
         """
+
+    def interrupt(self) -> None:
+        """Any thread: let the step that runs end soon, and any later one, where that can be; until `resume`."""
+
+    def resume(self) -> None: ...
 
     def check_integrity(self) -> None:
         """Called when no sequence runs: raise EngineFailed if slots or blocks are held that nobody owns."""

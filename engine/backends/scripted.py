@@ -37,7 +37,8 @@ UNLIKELY = np.float32(-200.0)    # logit of all that the script does not say: be
 class ScriptedBackend:
     """`memory` is "paged" (block ids are addresses) or "pooled" (names of pieces in a pool).
 
-    A reply is followed by the end of the turn. With a `gate`, no step begins before it lets it through. Step number
+    A reply is followed by the end of the turn. With a `gate`, no step begins before it lets it through; it may be
+    interrupted there, which `steps` does not count. Step number
     `fail_at_step` (1 is the first that computes anything) raises RuntimeError. `steps` lists, for each step, how many
     tokens each row had.
     """
@@ -55,6 +56,7 @@ class ScriptedBackend:
         num_blocks: int = 512,
         max_num_seqs: int = 8,
         max_num_batched_tokens: int = 512,
+        prefill_tokens_per_s: float = 0.0,
         max_model_len: int = 4096,
         prefix_cache: bool = True,
         disk: DiskCache | None = None,
@@ -67,6 +69,7 @@ class ScriptedBackend:
         self.steps: list[tuple[int, ...]] = []
         self.gate = gate
         self.is_closed = False
+        self._is_interrupted = threading.Event()
         self._next_token = _next_token(script, self.tokenizer)
         self._logits = logits
         self._fail_at_step = fail_at_step
@@ -78,6 +81,7 @@ class ScriptedBackend:
             num_blocks=num_blocks,
             max_num_seqs=max_num_seqs,
             max_num_batched_tokens=max_num_batched_tokens,
+            prefill_tokens_per_s=prefill_tokens_per_s,
             max_model_len=max_model_len,
             vocab_size=self.tokenizer.vocab_size,
             prefix_cache=prefix_cache,
@@ -96,10 +100,22 @@ class ScriptedBackend:
         return 0
 
     def execute(self, batch: Batch) -> StepOutput:
+        if batch.rows and self.gate is not None:
+            self.gate.pass_through()
+        if batch.rows and self._is_interrupted.is_set():
+            self.memory.apply(batch)
+            self.memory.take_back(batch)
+            return StepOutput([], was_interrupted=True)
         if batch.rows:
             self._begin_step(batch)
         self.memory.apply(batch)
         return StepOutput([self._compute(row) for row in batch.rows])
+
+    def interrupt(self) -> None:
+        self._is_interrupted.set()
+
+    def resume(self) -> None:
+        self._is_interrupted.clear()
 
     def check_integrity(self) -> None:
         self.memory.check_idle()
@@ -110,8 +126,6 @@ class ScriptedBackend:
             self.disk.close()
 
     def _begin_step(self, batch: Batch) -> None:
-        if self.gate is not None:
-            self.gate.pass_through()
         self.steps.append(tuple(len(row.token_ids) for row in batch.rows))
         if len(self.steps) == self._fail_at_step:
             raise RuntimeError(f"The script fails at step {self._fail_at_step}.")

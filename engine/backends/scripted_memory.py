@@ -45,6 +45,12 @@ class ScriptedMemory(ABC):
             self._write(row)
         self._loaded = {}
 
+    def take_back(self, batch: Batch) -> None:
+        """The rows were not computed after all."""
+        for row in batch.rows:
+            self._lengths[row.slot] = row.position
+            self._cut(row)
+
     def check_idle(self) -> None:
         _expect(not self._tables, f"Slots {sorted(self._tables)} are held, but nothing runs.")
 
@@ -62,6 +68,8 @@ class ScriptedMemory(ABC):
     def _restore(self, row: BatchRow) -> None: ...
     @abstractmethod
     def _write(self, row: BatchRow) -> None: ...
+    @abstractmethod
+    def _cut(self, row: BatchRow) -> None: ...       # undoes `_write`
 
     def _save(self, saved: SavedBlock) -> None:
         _expect(self.disk is not None, "Blocks are to be saved, but there is no disk.")
@@ -132,6 +140,10 @@ class PagedMemory(ScriptedMemory):
         for position, token_id in enumerate(row.token_ids, start=row.position):
             self._cells[row.block_table[position // self.block_size]][position % self.block_size] = token_id
 
+    def _cut(self, row: BatchRow) -> None:
+        for position in range(row.position, row.position + len(row.token_ids)):
+            self._cells[row.block_table[position // self.block_size]][position % self.block_size] = None
+
 
 class PooledMemory(ScriptedMemory):
     """A block id names a piece of a pool, as over llama.cpp: a slot has its own stream, filled from the pool and parked
@@ -184,6 +196,9 @@ class PooledMemory(ScriptedMemory):
 
     def _write(self, row: BatchRow) -> None:
         self._streams[row.slot] += row.token_ids
+
+    def _cut(self, row: BatchRow) -> None:
+        del self._streams[row.slot][row.position :]
 
 
 def _expect(holds: bool, otherwise: str) -> None:

@@ -70,12 +70,14 @@ class Driver:
     def run(self, *requests: Request, max_steps: int = 2000) -> dict[str, list[int]]:
         """Submit, and step until nothing is left; then nothing may be held by anybody."""
         self.submit(*requests)
-        for _ in range(max_steps):
-            if not self.scheduler.has_work:
-                break
-            self.step()
-        else:
-            raise AssertionError(f"Still not at rest after {max_steps} steps.")
+        num_steps = num_idle_steps = 0                 # an idle one waits for another thread: a disk's, say
+        while self.scheduler.has_work:
+            if self.step().rows:
+                num_steps += 1
+            else:
+                num_idle_steps += 1
+            if num_steps > max_steps or num_idle_steps > 500 * max_steps:
+                raise AssertionError(f"Still not at rest after {num_steps} steps, and {num_idle_steps} idle ones.")
         self.check_rest()
         return {each.request_id: self.output_ids(each.request_id) for each in requests}
 

@@ -201,7 +201,7 @@ class TestAbort:
         assert inbox.text("normal") == b"012"
         assert metrics.requests_total == {"abort": 50, "length": 1}
         assert metrics.num_free_blocks == 512
-        assert sum(map(sum, backend.steps)) == 64 + 5 + 2    # the other forty-nine never started
+        assert sum(map(sum, backend.steps)) == 5 + 2         # the first was cut short, the others never started
         assert all(each.tokens == () for n in range(50) for each in inbox.outputs[f"r{n}"])
 
     async def test_one_that_runs_ends_within_a_step(self, gate: Gate) -> None:
@@ -215,6 +215,36 @@ class TestAbort:
             last = await inbox.last("r")
         assert last.finish_reason is FinishReason.ABORT
         assert len(backend.steps) == 4
+
+    async def test_a_step_that_reads_its_prompt_is_cut_short_and_the_others_get_theirs_again(self, gate: Gate) -> None:
+        backend = ScriptedBackend(TEXT, gate=gate, max_num_batched_tokens=64)
+        async with started(backend) as inbox:
+            inbox.submit(request("writes", "hello", max_tokens=6))
+            gate.allow(3)
+            await held(gate)
+            inbox.submit(request("long", "x" * 2000))
+            gate.allow()
+            await held(gate)                                 # the first piece of the long one
+            inbox.core.abort("long")
+            gate.open()
+            await inbox.last("writes")
+            assert (await inbox.last("long")).finish_reason is FinishReason.ABORT
+        assert inbox.text("writes") == b"012345"
+        assert backend.steps == [(5,), *[(1,)] * 5]
+
+    async def test_a_step_that_works_for_others_is_not(self, gate: Gate) -> None:
+        backend = ScriptedBackend(TEXT, gate=gate, max_num_batched_tokens=64)
+        async with started(backend) as inbox:
+            inbox.submit(request("writes", "hello", max_tokens=6))
+            gate.allow(3)
+            await held(gate)
+            inbox.submit(request("long", "x" * 2000, max_tokens=1))
+            gate.allow()
+            await held(gate)
+            inbox.core.abort("writes")
+            gate.open()
+            await inbox.last("long")
+        assert backend.steps[4] == (1, 63)
 
     async def test_one_that_just_came_never_starts(self) -> None:
         backend = ScriptedBackend(TEXT)
@@ -379,7 +409,7 @@ class TestEnd:
                 last = await inbox.last(request_id)
                 assert last.finish_reason is FinishReason.ERROR
                 assert "toy was unloaded before the answer was complete" in str(last.error)
-            assert len(backend.steps) == 1
+            assert backend.steps == []                       # the one that was on its way was cut short
         assert not any(thread.name == "engine-toy" for thread in threading.enumerate())
 
     async def test_closing_twice_and_at_once_is_harmless(self) -> None:

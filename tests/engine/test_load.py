@@ -20,7 +20,7 @@ from engine.engine import ChatMessage, ChatRequest
 from engine.errors import ModelLoadError, OutOfMemory
 from engine.gguf import GgufHeader, read_header
 from engine.hardware import NativeDevice
-from engine.load import LoadLimits, ModelSpec, load_engine, num_batched_tokens
+from engine.load import LoadLimits, ModelSpec, load_engine
 from engine.memory import DeviceFacts, LayerFacts, MemoryPlan, ModelFacts, plan
 from engine.params import SamplingParams
 from tests.engine.tiny_gguf import write_tiny_gguf
@@ -55,17 +55,6 @@ def test_importing_the_loader_imports_no_native_library() -> None:
     )
     result = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
     assert (result.returncode, result.stderr) == (0, "")
-
-
-@pytest.mark.parametrize("speed, max_num_seqs, expected", [
-    (100, 4, 16),        # of 0.15 s
-    (350, 8, 64 + 9),    # near enough to a tile of the attention: a token each, and the prompt's first, go beside it
-    (5, 8, 16),          # a slow machine still reads its weights for more than a few tokens
-    (1e6, 8, 512 + 9),
-    (5, 32, 64),         # a token for everybody, and more
-])
-def test_a_step_takes_about_150_ms(speed: float, max_num_seqs: int, expected: int) -> None:
-    assert num_batched_tokens(speed, max_num_seqs) == expected
 
 
 class TestRefusedBeforeAnythingNative:

@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from engine.backends.base import BackendInfo
-from engine.backends.llama_cpp.context import Context, ContextShape, StreamRow, whole_cells
+from engine.backends.llama_cpp.abort_flag import AbortFlag
+from engine.backends.llama_cpp.context import Context, ContextShape, StepInterrupted, StreamRow, whole_cells
 from engine.backends.llama_cpp.kv_state import Bytes, Piece, StateLayout, bytes_of, cut, fill, num_tokens_of
 from engine.backends.llama_cpp.library import LIBRARY_VERSION
 from engine.backends.llama_cpp.model import NativeModel, RunOptions
@@ -42,6 +43,7 @@ class LlamaCppConfig:
     cache_bytes: int                # 0: no prefix cache
     num_threads: int
     max_num_batched_tokens: int
+    prefill_tokens_per_s: float = 0.0   # of the trial; 0: steps are bounded by tokens alone
     options: RunOptions = field(default_factory=RunOptions)
     adapters: tuple[Adapter, ...] = ()
     kv_type: str = "f16"            # "f32" where texts must not depend on who shares a step
@@ -67,6 +69,7 @@ class LlamaCppBackend:
             self._model = NativeModel(config.path, config.options, config.adapters)
             undo.callback(self._model.close)
             self._tokenizer = LlamaTokenizer(self._model)
+            self._abort_flag = None if self._model.forgets else AbortFlag()     # half a step cannot be taken back
             self._streams = Streams(self._new_context, start, limit)
             undo.callback(self._streams.close)
             self._streams.layout = self._learn_layout(self._streams.context)
@@ -100,7 +103,19 @@ class LlamaCppBackend:
         if not batch.rows:
             return StepOutput([])
         self._streams.enter(batch.rows, self._load(batch.loaded))
-        return StepOutput(self._forward(batch.rows))
+        try:
+            return StepOutput(self._forward(batch.rows))
+        except StepInterrupted:
+            self._streams.take_back(batch.rows)
+            return StepOutput([], was_interrupted=True)
+
+    def interrupt(self) -> None:
+        if self._abort_flag is not None:
+            self._abort_flag.set()
+
+    def resume(self) -> None:
+        if self._abort_flag is not None:
+            self._abort_flag.clear()
 
     def check_integrity(self) -> None:
         if self._streams.slots:
@@ -148,7 +163,7 @@ class LlamaCppBackend:
     def _new_context(self, shape: ContextShape) -> Context:
         return Context(
             self._model, shape, num_batch_tokens=self._num_batch_tokens, num_threads=self._config.num_threads,
-            kv_type=self._config.kv_type,
+            kv_type=self._config.kv_type, abort_flag=self._abort_flag,
         )
 
     def _learn_layout(self, context: Context) -> StateLayout | None:
@@ -201,6 +216,7 @@ class LlamaCppBackend:
             max_model_len=config.max_model_len,
             vocab_size=self._model.vocab_size,
             prefix_cache=prefix_cache,
+            prefill_tokens_per_s=0.0 if config.options.gpu_layers else config.prefill_tokens_per_s,
             weight_bytes=self._model.weight_bytes,
             kv_bytes=token_bytes * limit.num_streams * limit.num_cells,
             cache_bytes=config.cache_bytes if prefix_cache else 0,

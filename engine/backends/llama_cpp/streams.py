@@ -115,6 +115,11 @@ class Streams:
         """So many tokens of the sequence have KV now."""
         self._running[slot].num_tokens = num_tokens
 
+    def take_back(self, rows: Iterable[BatchRow]) -> None:
+        """What a step that was cut short computed of these rows, if anything."""
+        for row in rows:
+            self.context.cut_stream(self.stream_of(row.slot), row.position)
+
     def reshape(self, shape: ContextShape) -> None:
         """A new context with everybody's KV. The old one goes first: there is memory planned for one."""
         for stream in list(self._left):
