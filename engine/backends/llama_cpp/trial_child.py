@@ -1,23 +1,18 @@
 """The child process of a trial: loads a model as the back end will, and takes two steps. It may die of it.
 
-Started by `engine.backends.llama_cpp.trial`, which writes the task to standard input, a line of JSON, and reads such.
+Started by `engine.backends.llama_cpp.trial`.
 """
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
 import sys
-import threading
 import time
-from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 from engine.backends.llama_cpp.backend import BLOCK_SIZE, LlamaCppBackend, LlamaCppConfig
 from engine.backends.llama_cpp.model import RunOptions, supports_gpu
 from engine.batch import Batch, BatchRow, Release, SamplingInput
+from engine.child import report, take_task
 from engine.errors import EngineError
 from engine.params import SamplingParams
 
@@ -28,17 +23,15 @@ _TRICKY_TEXT = "Grüße, 漢字 👩‍👩‍👧 \t\r\n\0 1234567890 " + "a" *
 
 
 def main() -> int:
-    _leave_no_core_file()
-    task: dict[str, Any] = json.loads(sys.stdin.readline())
-    threading.Thread(target=_end_with_the_parent, daemon=True).start()
+    task = take_task()
     options = RunOptions(**task["options"])
     if options.gpu and not supports_gpu():
         options = RunOptions(gpu=False, repack=options.repack, flash_attention=options.flash_attention)
-    _report(options={name: getattr(options, name) for name in RunOptions.__dataclass_fields__})
+    report(options={name: getattr(options, name) for name in RunOptions.__dataclass_fields__})
     try:
-        _report(prefill_tokens_per_s=_try(Path(task["path"]), options, task["num_threads"]))
+        report(prefill_tokens_per_s=_try(Path(task["path"]), options, task["num_threads"]))
     except EngineError as error:
-        _report(error=str(error))
+        report(error=str(error))
         return 1
     return 0
 
@@ -80,22 +73,6 @@ def _row(slot: int, token_ids: list[int], *, position: int) -> BatchRow:
     return BatchRow(
         slot=slot, token_ids=token_ids, position=position, block_table=list(range(num_blocks)), sampling=greedy
     )
-
-
-def _end_with_the_parent() -> None:
-    """Standard input, by which nothing more comes, ends when the parent does. Native code is not waited for."""
-    os.read(sys.stdin.fileno(), 1)
-    os._exit(1)
-
-
-def _leave_no_core_file() -> None:
-    with contextlib.suppress(ImportError):       # Windows has no such module, and writes none
-        resource = import_module("resource")
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
-def _report(**facts: Any) -> None:
-    print(json.dumps(facts), flush=True)
 
 
 if __name__ == "__main__":
