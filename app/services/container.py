@@ -16,6 +16,7 @@ from app.services.conversations import ConversationService
 from app.services.engines import EngineRegistry, Loader
 from app.services.generations import GenerationService
 from app.services.models import ModelService, spec_of
+from app.services.optimizer import ModelOptimizer
 from app.settings import Settings
 from engine.load import LoadLimits
 from store.database import Database
@@ -35,6 +36,7 @@ class Services:
     accounts: AccountService
     conversations: ConversationService
     models: ModelService
+    optimizer: ModelOptimizer
     engines: EngineRegistry
     generations: GenerationService
     chat: ChatService
@@ -44,15 +46,17 @@ class Services:
         """Opens the database, which may raise StoreError; everything else waits for `start`."""
         db = Database.open(settings.database_path)
         changes = Changes()
-        engines = EngineRegistry(partial(spec_of, db), loader, _limits(settings), changes)
+        limits = _limits(settings)
+        engines = EngineRegistry(partial(spec_of, db), loader, limits, changes)
         accounts = AccountService(db, settings)
         conversations = ConversationService(db, changes)
         models = ModelService(db, engines, changes, settings)
+        optimizer = ModelOptimizer(models, settings, limits)
         generations = GenerationService(db, engines, changes)
         chat = ChatService(db, conversations, generations, models, changes)
         conversations.on_deleted(generations.conversation_deleted)
         accounts.on_access_ended(generations.access_ended)
-        return cls(settings, db, changes, accounts, conversations, models, engines, generations, chat)
+        return cls(settings, db, changes, accounts, conversations, models, optimizer, engines, generations, chat)
 
     async def start(self) -> None:
         """Mend what a crash left, and make the starter model known. Quick: models are loaded in the background."""

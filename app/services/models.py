@@ -59,9 +59,10 @@ class ModelService:
         await self._db.run(models.set_default, model_id)
         self._changes.announce_all(Change("models"))
 
-    async def add(self, path: Path) -> Model:
+    async def add(self, path: Path, *, name: str | None = None) -> Model:
         """Make a file known; it stays where it is. Raises InvalidInput where it is no model that we can read."""
         model = await asyncio.to_thread(_describe, path)
+        model.name = name or model.name
         known = await self._db.read(models.list_all)
         same_file = next((each for each in known if each.path == model.path), None)
         model.id = same_file.id if same_file else _free_id(model.id, {each.id for each in known})
