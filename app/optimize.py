@@ -161,7 +161,7 @@ def _honest_word(quantisation: str) -> str:
     from engine.weight_formats import WHOLE_FORMATS
 
     if quantisation in WHOLE_FORMATS:
-        return f"The original is {quantisation}, from which nothing is missing: a copy is quantised once, as any file is."
+        return f"The original is {quantisation}, and whole: a copy is quantised once, as any file is."
     return (
         "The original is quantised already, so a copy loses a second time, and KL counts this second loss only. A file "
         "that its maker quantised from the whole model is better: take that where there is one."

@@ -187,7 +187,7 @@ def _drafts(folder: Path) -> Iterator[Path]:
         instance = Instance.claim(folder)
     except AlreadyRunning as running:
         who = f" (process {running.note.pid})" if running.note else ""
-        raise Conflict(f"`models optimize` runs already on this data folder{who}. Wait until it has ended.") from running
+        raise Conflict(f"`models optimize` runs already on this data folder{who}. Wait for its end.") from running
     with instance:
         _empty(folder)
         try:

@@ -32,8 +32,8 @@ async def requantise(original: GgufHeader, target: Path, weight_format: WeightFo
         ended = await run_child(_CHILD_MODULE, task, timeout_s=timeout_s)
     except TimeoutError as error:
         raise ModelLoadError(
-            f"A copy of {original.path.name} in {weight_format.name} was not whole after {timeout_s / 60:.0f} minutes, so "
-            "it was given up. Take a smaller model, or try when this machine has less to do."
+            f"A copy of {original.path.name} in {weight_format.name} was not whole after {timeout_s / 60:.0f} minutes, "
+            "so it was given up. Take a smaller model, or try when this machine has less to do."
         ) from error
     if ended.code != 0:
         reason = ended.find("error") or f"it crashed ({ended})"

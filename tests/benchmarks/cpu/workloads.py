@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 
 from tests.benchmarks.cpu.client import Answer, complete, vanish
-from tests.benchmarks.cpu.servers import MODEL_ID, Running, Shape
+from tests.benchmarks.cpu.servers import Running, Shape
 
 TOKEN_IDS = range(1000, 40_000)       # plain words of the starter model's vocabulary
 SWEEP_CLIENTS = (1, 2, 4, 8, 16, 32)
@@ -34,7 +34,7 @@ def prompts(seed: str, num_prompts: int, *, num_tokens: int, num_shared: int = 0
 
 
 async def ask(running: Running, prompt: list[int], max_tokens: int, *, person: int = 0) -> Answer:
-    return await complete(running.port, running.keys[person], prompt, max_tokens, model=MODEL_ID)
+    return await complete(running.port, running.keys[person], prompt, max_tokens, model=running.model_id)
 
 
 async def closed_loop(running: Running, todo: list[list[int]], num_clients: int, max_tokens: int) -> Figures:
@@ -108,7 +108,9 @@ async def cancel(running: Running, repetition: int) -> Figures:
     gone = prompts(f"gone {repetition}", 50, num_tokens=3000)
     [normal, alone] = prompts(f"stays {repetition}", 2, num_tokens=100)
     by_itself = await ask(running, alone, 8)
-    await asyncio.gather(*(vanish(running.port, running.keys[0], prompt, 0.2) for prompt in gone))
+    await asyncio.gather(*(
+        vanish(running.port, running.keys[0], prompt, 0.2, model=running.model_id) for prompt in gone
+    ))
     after = await ask(running, normal, 8)
     return {
         "ttft after ms": after.time_to_first_token_s * 1e3,
