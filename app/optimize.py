@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from engine.format_advice import Comparison
     from engine.weight_formats import WeightFormat
 
-NOISE = 0.3          # of a median: from here on, a table says that it was measured on a busy machine
+NOISE = 0.15       # between quartiles, as a part of the median: above it, a table says that the machine was busy
 
 EXPLANATION = """\
 Tokens a second: written for one reader, written for {num_people} readers together, read of a prompt; on this machine,
@@ -122,7 +122,7 @@ def _advice(report: FormatReport, measured: dict[str, Comparison]) -> Iterator[s
             yield _why_not(trial, advised)
     yield _honest_word(original.quantisation)
     if max(max(each.original.spread(), each.copy.spread()) for each in measured.values()) > NOISE:
-        yield "This machine was busy, and figures swung by more than 30 %: measure again when it is quiet."
+        yield "This machine was busy, so some speeds may be off by 15 % or more: measure again when it is quiet."
     if report.kept is not None:
         yield (
             f"Kept as {report.kept.id}, beside the original. Choose it in a chat, make it the default on the Models "

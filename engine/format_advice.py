@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from statistics import median
+from statistics import median, quantiles
 
 from engine.divergence import Divergence
 
@@ -28,18 +28,23 @@ NEARLY_AS_FAST = 0.9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Speeds:
-    """Tokens a second, each turn's."""
+    """Tokens a second, each turn's; of two turns or more."""
 
     alone: tuple[float, ...]       # written, for one reader
     together: tuple[float, ...]    # written, for NUM_PEOPLE readers in all
     prompt: tuple[float, ...]      # read, of one prompt
 
     def medians(self) -> tuple[float, float, float]:
+        """Alone, together, prompt. A busy neighbour makes turns faster too: he may leave us a whole core's caches."""
         return median(self.alone), median(self.together), median(self.prompt)
 
     def spread(self) -> float:
-        """The largest part of its median by which any of the figures swung."""
-        return max((max(each) - min(each)) / median(each) for each in (self.alone, self.together, self.prompt))
+        """Between the quartiles, as a part of the median, of the figure that swung most."""
+        spreads = []
+        for turns in (self.alone, self.together, self.prompt):
+            low, middle, high = quantiles(turns, n=4)
+            spreads.append((high - low) / middle)
+        return max(spreads)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

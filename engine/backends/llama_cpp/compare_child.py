@@ -31,9 +31,9 @@ PROMPT_TOKENS = 192                  # three tiles of the attention; each reader
 
 _TEXT_TOKENS_A_STEP = 64             # each with logits for all the vocabulary
 _MIN_STEPS, _MAX_STEPS = 3, CELL_STEP - PROMPT_TOKENS
-_STEPS_S = 0.7                       # after which a turn of writing ends
-_MIN_TURNS, _MAX_TURNS = 3, 7
-_TURNS_S = 30.0                      # after which no further turn begins
+_STEPS_S = 0.35                      # after which a turn of writing ends
+_MIN_TURNS, _MAX_TURNS = 5, 11
+_TURNS_S = 10.0                      # after which no further turn begins
 
 Logits = NDArray[np.float32]
 
