@@ -35,7 +35,7 @@ class Speeds:
     prompt: tuple[float, ...]      # read, of one prompt
 
     def medians(self) -> tuple[float, float, float]:
-        """Alone, together, prompt. A busy neighbour makes turns faster too: he may leave us a whole core's caches."""
+        """Alone, together, prompt. The middle, for a turn may be too fast too: with a core's second half left idle."""
         return median(self.alone), median(self.together), median(self.prompt)
 
     def spread(self) -> float:
@@ -57,15 +57,19 @@ class Comparison:
     copy_bytes: int
 
     def ratios(self) -> tuple[float, float, float]:
-        """Alone, together, prompt: above 1 where the copy is faster."""
-        alone, together, prompt = (
-            mine / its for mine, its in zip(self.copy.medians(), self.original.medians(), strict=True)
+        """Alone, together, prompt: above 1 where the copy is faster. Of each turn, whose noise both had."""
+        one, other = self.original, self.copy
+        return (
+            _ratio(other.alone, one.alone), _ratio(other.together, one.together), _ratio(other.prompt, one.prompt)
         )
-        return alone, together, prompt
 
     @property
     def gain(self) -> float:
         return self.ratios()[1]
+
+
+def _ratio(turns: tuple[float, ...], others: tuple[float, ...]) -> float:
+    return median(mine / its for mine, its in zip(turns, others, strict=True))
 
 
 class Verdict(StrEnum):

@@ -1,7 +1,8 @@
 """The child process of a comparison: both models in memory, the same work for each in turn. Started by `compare`.
 
 Speeds are by the time that the processor spent, not by the clock on the wall, and so what they are when nothing else
-runs here: beside a busy server the clock tells how busy that is. Where a GPU computes, the clock must do.
+runs here: beside a busy server the clock tells how busy that is. Where a GPU computes, the clock must do. Each piece
+of work is done by one right after the other, for neighbours change what a processor's second is worth.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ PROMPT_TOKENS = 192                  # three tiles of the attention; each reader
 
 _TEXT_TOKENS_A_STEP = 64             # each with logits for all the vocabulary
 _MIN_STEPS, _MAX_STEPS = 3, CELL_STEP - PROMPT_TOKENS
-_STEPS_S = 0.35                      # after which a turn of writing ends
-_MIN_TURNS, _MAX_TURNS = 5, 11
+_STEPS_S = 0.25                      # after which a turn of writing ends
+_MIN_TURNS, _MAX_TURNS = 7, 15
 _TURNS_S = 10.0                      # after which no further turn begins
 
 Logits = NDArray[np.float32]
@@ -94,7 +95,7 @@ def _divergence(original: _Side, copy: _Side, token_ids: list[int]) -> Divergenc
 
 
 class _Runner:
-    """Reads a prompt into the first of NUM_PEOPLE streams, and writes in all or one of them."""
+    """Reads a prompt into the first of NUM_PEOPLE streams, and writes after it in one or all of them."""
 
     def __init__(self, side: _Side, text: list[int]) -> None:
         self._now_s = side.now_s
@@ -104,13 +105,15 @@ class _Runner:
         self.together: list[float] = []
         self.prompt: list[float] = []
         self._read_prompt()                        # the first of all is slower: memory is met for the first time
+        self._state = self._context.read_stream(0).copy()
 
-    def take_turn(self) -> None:
+    def read_prompt(self) -> None:
         self.prompt.append(self._read_prompt())
-        state = self._context.read_stream(0).copy()
+
+    def write_alone(self) -> None:
         self.alone.append(self._write(1))
-        for stream in range(NUM_PEOPLE):
-            self._context.write_stream(stream, state)
+
+    def write_together(self) -> None:
         self.together.append(self._write(NUM_PEOPLE))
 
     def speeds(self) -> Speeds:
@@ -125,6 +128,8 @@ class _Runner:
 
     def _write(self, num_people: int) -> float:
         """The likeliest token of each, step by step, as a server would."""
+        for stream in range(num_people):
+            self._context.write_stream(stream, self._state)
         next_tokens = self._first_words[:num_people]           # so that no two write the same
         start_s, num_steps = self._now_s(), 0
         while num_steps < _MIN_STEPS or (num_steps < _MAX_STEPS and self._now_s() - start_s < _STEPS_S):
@@ -143,8 +148,9 @@ def _speeds(original: _Side, copy: _Side, text: list[int]) -> list[Speeds]:
     for turn in range(_MAX_TURNS):
         if turn >= _MIN_TURNS and time.perf_counter() > end_s:
             break
-        for runner in runners:
-            runner.take_turn()
+        for measure in (_Runner.read_prompt, _Runner.write_alone, _Runner.write_together):
+            for runner in runners:
+                measure(runner)
     return [runner.speeds() for runner in runners]
 
 
