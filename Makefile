@@ -39,7 +39,7 @@ bench-start: python  ## time from the command to the first page and the first to
 	@$(SETUP) check
 	@$(BIN)/python tests/benchmarks/startup.py $(ARGS)
 
-bench-cpu: python    ## our speed beside llama-server's, an hour (ARGS="--only sweep"; needs cmake and ninja)
+bench-cpu: python    ## our speed beside llama-server's, an hour (ARGS="--only sweep --our-format advised"; needs cmake and ninja)
 	@$(SETUP) check
 	@$(BIN)/python -m tests.benchmarks.cpu $(ARGS)
 

@@ -16,6 +16,7 @@ from app.services.conversations import ConversationService
 from app.services.engines import EngineRegistry, Loader
 from app.services.generations import GenerationService
 from app.services.models import ModelService, spec_of
+from app.services.optimizer import ModelOptimizer
 from app.settings import Settings
 from engine.disk_cache.cache import DiskCache
 from engine.load import LoadLimits
@@ -37,6 +38,7 @@ class Services:
     accounts: AccountService
     conversations: ConversationService
     models: ModelService
+    optimizer: ModelOptimizer
     engines: EngineRegistry
     generations: GenerationService
     chat: ChatService
@@ -47,15 +49,19 @@ class Services:
         db = Database.open(settings.database_path)
         changes = Changes()
         disk_cache = DiskCache(settings.data_dir / "cache" / "kv", settings.cache_disk_bytes)
-        engines = EngineRegistry(partial(spec_of, db), loader, _limits(settings, disk_cache), changes)
+        limits = _limits(settings, disk_cache)
+        engines = EngineRegistry(partial(spec_of, db), loader, limits, changes)
         accounts = AccountService(db, settings)
         conversations = ConversationService(db, changes)
         models = ModelService(db, engines, changes, settings)
+        optimizer = ModelOptimizer(models, settings, limits)
         generations = GenerationService(db, engines, changes)
         chat = ChatService(db, conversations, generations, models, changes)
         conversations.on_deleted(generations.conversation_deleted)
         accounts.on_access_ended(generations.access_ended)
-        return cls(settings, db, disk_cache, changes, accounts, conversations, models, engines, generations, chat)
+        return cls(
+            settings, db, disk_cache, changes, accounts, conversations, models, optimizer, engines, generations, chat
+        )
 
     async def start(self) -> None:
         """Mend what a crash left, and make the starter model known. Quick: models are loaded in the background."""
