@@ -114,6 +114,13 @@ class BlockManager:
         sequence.block_table += [self._take_free() for _ in range(num_new)]
         return True
 
+    def trim(self, sequence: Sequence) -> None:
+        """Let go of blocks behind its tokens: they were taken for proposals that were wrong."""
+        num_blocks = -(-len(sequence.token_ids) // self.block_size)
+        for block in reversed(sequence.block_table[num_blocks:]):
+            self._let_go(block)
+        del sequence.block_table[num_blocks:]
+
     def publish(self, sequence: Sequence, start: int) -> None:
         """Name the blocks that filled up since `start` tokens were computed. A second equal one stays anonymous."""
         first, end = start // self.block_size, sequence.num_computed_tokens // self.block_size

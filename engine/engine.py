@@ -112,6 +112,8 @@ class EngineMetrics:
     output_tokens_total: int = 0
     requests_total: dict[str, int] = field(default_factory=dict)     # by finish reason
     preemptions_total: int = 0
+    proposed_tokens_total: int = 0                        # guessed by speculation, and computed to be verified
+    accepted_tokens_total: int = 0                        # of those, right
     steps_total: int = 0
     step_seconds_total: float = 0.0
     backend_seconds_total: float = 0.0                    # of step_seconds, inside Backend.execute

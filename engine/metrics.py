@@ -19,6 +19,8 @@ class EngineCounters:
     output_tokens: int = 0
     requests: Counter[FinishReason] = field(default_factory=Counter)
     preemptions: int = 0
+    proposed_tokens: int = 0              # guessed, and computed to be verified
+    accepted_tokens: int = 0              # of those, right
     steps: int = 0                        # that computed something
     step_seconds: float = 0.0
     backend_seconds: float = 0.0
@@ -36,6 +38,8 @@ class EngineCounters:
             output_tokens_total=self.output_tokens,
             requests_total={reason.value: count for reason, count in self.requests.items()},
             preemptions_total=self.preemptions,
+            proposed_tokens_total=self.proposed_tokens,
+            accepted_tokens_total=self.accepted_tokens,
             steps_total=self.steps,
             step_seconds_total=self.step_seconds,
             backend_seconds_total=self.backend_seconds,

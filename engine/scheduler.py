@@ -3,7 +3,8 @@
 
 There are no phases (the rule is vLLM v1's): a sequence has a count of computed tokens that catches up with its tokens.
 Running sequences get what they lack within a budget of tokens, then waiting ones are admitted, their cached prefix
-first. That alone gives continuous batching, chunked prefill, prefix caching and preemption.
+first. That alone gives continuous batching, chunked prefill, prefix caching and preemption. Speculation too: proposed
+tokens are only more tokens, computed where budget and blocks are left over, and of them only the right ones count.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from engine.batch import Batch, BatchRow, Release, SampledToken, SamplingInput, 
 from engine.block_manager import BlockManager, Prefix
 from engine.errors import EngineError, EngineFailed
 from engine.metrics import EngineCounters
+from engine.proposer import Proposer
 from engine.request import FinishReason, Request, Sequence
+from engine.speculation import Speculation
 from engine.waiting import Consumption, WaitingQueue
 
 
@@ -38,7 +41,12 @@ class Scheduler:
     """Owns the sequences, the slots and the blocks of one engine."""
 
     def __init__(
-        self, info: BackendInfo, eog_token_ids: frozenset[int], *, clock_s: Callable[[], float] = time.monotonic
+        self,
+        info: BackendInfo,
+        eog_token_ids: frozenset[int],
+        *,
+        proposer: Proposer | None = None,
+        clock_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._info = info
         self._window = max_sequence_tokens(info)
@@ -47,6 +55,9 @@ class Scheduler:
             num_blocks=info.num_blocks, block_size=info.block_size, prefix_cache=info.prefix_cache
         )
         self.counters = EngineCounters()
+        self._speculation = Speculation(proposer)
+        self._clock_s = clock_s
+        self._scheduled_s = 0.0                                # when the last batch was
         self._sequences: dict[str, Sequence] = {}              # all, by request id
         self._running: dict[int, Sequence] = {}                # by slot, oldest first
         self._consumption = Consumption(clock_s)
@@ -87,11 +98,13 @@ class Scheduler:
         self._continue_running(step)
         self._admit_waiting(step)
         self._give_back_spare(step)
+        self._propose(step)
         if self._sequences and not step.shares:
             raise EngineFailed("The scheduler has sequences but can give none of them a token.")
         rows = [self._row(sequence, share) for sequence, share in step.shares.items()]
         batch = Batch(released=self._released, evicted=self.blocks.collect_evicted(), rows=rows)
         self._released = []
+        self._scheduled_s = self._clock_s()
         return batch
 
     def moves(self) -> list[Progress]:
@@ -106,14 +119,19 @@ class Scheduler:
 
     def update(self, batch: Batch, output: StepOutput) -> list[Progress]:
         """Take in what the back end computed for `batch`, the last one scheduled."""
+        self._note_cost(batch)
         progress: list[Progress] = []
         num_consumed: Counter[str] = Counter()
         for row, sampled in zip(batch.rows, output.tokens, strict=True):
             sequence = self._running[row.slot]
-            sequence.num_computed_tokens += len(row.token_ids)
-            self.blocks.publish(sequence, row.position)
             num_consumed[sequence.request.user] += len(row.token_ids)
             tokens, finish_reason = self._accept(sequence, sampled)
+            sequence.num_computed_tokens = min(row.num_tokens_after(len(sampled)), len(sequence.token_ids))
+            self.blocks.publish(sequence, row.position)
+            if row.num_proposed:
+                self.blocks.trim(sequence)
+                self.counters.proposed_tokens += row.num_proposed
+                self.counters.accepted_tokens += len(sampled) - 1
             if finish_reason is not None:
                 self._end(sequence, finish_reason)
             if tokens or finish_reason is not None:
@@ -195,6 +213,28 @@ class Scheduler:
             share.num_tokens += num_more
             step.budget -= num_more
 
+    def _propose(self, step: _Step) -> None:
+        """Guesses for those that lack one token, where all do: nobody's prompt waits for a guess."""
+        if not self._info.can_speculate or not all(_num_lacking(sequence) == 1 for sequence in step.shares):
+            return
+        limits = {sequence: self._num_more(sequence) - 1 for sequence in step.shares}
+        for sequence, token_ids in self._speculation.propose(limits).items():
+            proposed_ids = token_ids[: step.budget]
+            num_tokens = len(sequence.token_ids) + len(proposed_ids)
+            if self.blocks.take(sequence, num_tokens, spare=len(self._running)):     # nobody is sent away for a guess
+                step.shares[sequence].proposed_ids = proposed_ids
+                step.budget -= len(proposed_ids)
+
+    def _num_more(self, sequence: Sequence) -> int:
+        """Tokens that may still be chosen for it."""
+        room = self._window - len(sequence.token_ids)
+        return min(room, sequence.request.max_tokens - sequence.num_output_tokens)
+
+    def _note_cost(self, batch: Batch) -> None:
+        if batch.rows and all(len(row.token_ids) - row.num_proposed == 1 for row in batch.rows):
+            num_proposed = [row.num_proposed for row in batch.rows]
+            self._speculation.note_step(num_proposed, self._clock_s() - self._scheduled_s)
+
     def _row(self, sequence: Sequence, share: _Share) -> BatchRow:
         assert sequence.slot is not None
         start = sequence.num_computed_tokens
@@ -211,11 +251,12 @@ class Scheduler:
             )
         return BatchRow(
             slot=sequence.slot,
-            token_ids=sequence.token_ids[start:end],
+            token_ids=sequence.token_ids[start:end] + share.proposed_ids,
             position=start,
             block_table=list(sequence.block_table),
             restored_blocks=share.restored_blocks,
             sampling=sampling,
+            num_proposed=len(share.proposed_ids),
         )
 
     def _accept(
@@ -235,8 +276,7 @@ class Scheduler:
             self.counters.output_tokens += 1
             if is_complete:
                 return sampled[: index + 1], FinishReason.STOP
-            window_is_full = len(sequence.token_ids) >= self._window
-            if window_is_full or sequence.num_output_tokens >= request.max_tokens:
+            if self._num_more(sequence) <= 0:
                 return sampled[: index + 1], FinishReason.LENGTH
         return sampled, None
 
@@ -273,6 +313,7 @@ class Scheduler:
         assert sequence.slot is not None
         self._released.append(Release(slot=sequence.slot, kept_blocks=self.blocks.release(sequence)))
         del self._running[sequence.slot]
+        self._speculation.forget(sequence)
         heapq.heappush(self._free_slots, sequence.slot)
         sequence.slot = None
         sequence.num_computed_tokens = 0
@@ -285,6 +326,7 @@ class _Share:
 
     num_tokens: int
     restored_blocks: list[int]
+    proposed_ids: list[int] = field(default_factory=list)      # beyond num_tokens
 
 
 @dataclass(slots=True)

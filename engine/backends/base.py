@@ -23,6 +23,7 @@ class BackendInfo:
     max_model_len: int             # tokens a sequence may have, prompt and output
     vocab_size: int
     prefix_cache: bool
+    can_speculate: bool = False    # rows may carry proposals: KV of wrong ones can be dropped
     weight_bytes: int = 0
     kv_bytes: int = 0              # resident for running sequences
     cache_bytes: int = 0           # at most, for idle prefixes

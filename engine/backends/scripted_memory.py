@@ -37,6 +37,12 @@ class ScriptedMemory(ABC):
             self._lengths[row.slot] = row.position + len(row.token_ids)
             self._write(row)
 
+    def keep(self, slot: int, num_tokens: int) -> None:
+        """Drop what lies behind the first so many tokens of a running sequence."""
+        self._tables[slot] = self._tables[slot][: -(-num_tokens // self.block_size)]
+        self._cut(slot, num_tokens)
+        self._lengths[slot] = num_tokens
+
     def check_idle(self) -> None:
         _expect(not self._tables, f"Slots {sorted(self._tables)} are held, but nothing runs.")
 
@@ -52,6 +58,8 @@ class ScriptedMemory(ABC):
     def _restore(self, row: BatchRow) -> None: ...
     @abstractmethod
     def _write(self, row: BatchRow) -> None: ...
+    @abstractmethod
+    def _cut(self, slot: int, num_tokens: int) -> None: ...
 
     def _check(self, row: BatchRow) -> None:
         start, end = row.position, row.position + len(row.token_ids)
@@ -109,6 +117,11 @@ class PagedMemory(ScriptedMemory):
         for position, token_id in enumerate(row.token_ids, start=row.position):
             self._cells[row.block_table[position // self.block_size]][position % self.block_size] = token_id
 
+    def _cut(self, slot: int, num_tokens: int) -> None:
+        if num_tokens < self._lengths[slot] and (num_more := num_tokens % self.block_size):
+            last = self._cells[self._tables[slot][-1]]
+            last[num_more:] = [None] * (self.block_size - num_more)
+
 
 class PooledMemory(ScriptedMemory):
     """A block id names a piece of a pool, as over llama.cpp: a slot has its own stream, filled from the pool and parked
@@ -155,6 +168,9 @@ class PooledMemory(ScriptedMemory):
 
     def _write(self, row: BatchRow) -> None:
         self._streams[row.slot] += row.token_ids
+
+    def _cut(self, slot: int, num_tokens: int) -> None:
+        del self._streams[slot][num_tokens:]
 
 
 def _expect(holds: bool, otherwise: str) -> None:

@@ -23,6 +23,7 @@ class Shape:
     max_num_seqs: int = 8
     max_num_batched_tokens: int = 64
     max_model_len: int = 512
+    can_speculate: bool = False
 
     @property
     def block_size(self) -> int:
@@ -38,6 +39,7 @@ def scripted_paged(shape: Shape, folder: Path) -> Backend:
         max_num_seqs=shape.max_num_seqs,
         max_num_batched_tokens=shape.max_num_batched_tokens,
         max_model_len=shape.max_model_len,
+        can_speculate=shape.can_speculate,
     )
 
 
@@ -50,6 +52,7 @@ def scripted_pooled(shape: Shape, folder: Path) -> Backend:
         max_num_seqs=shape.max_num_seqs,
         max_num_batched_tokens=shape.max_num_batched_tokens,
         max_model_len=shape.max_model_len,
+        can_speculate=shape.can_speculate,
     )
 
 
@@ -69,6 +72,7 @@ def llama_cpp(shape: Shape, folder: Path) -> Backend:
             num_threads=1,
             max_num_batched_tokens=shape.max_num_batched_tokens,
             kv_type="f32",
+            speculate=shape.can_speculate,
         )
     )
 

@@ -21,7 +21,7 @@ from engine.backends.llama_cpp.streams import BLOCK_SIZE, Streams
 from engine.backends.llama_cpp.tokenizer import LlamaTokenizer
 from engine.batch import Batch, BatchRow, SampledToken, StepOutput
 from engine.errors import EngineFailed
-from engine.sampler import sample
+from engine.sampler import sample_row
 
 START_SHAPE = ContextShape(num_streams=1, num_cells=1024)
 
@@ -40,6 +40,7 @@ class LlamaCppConfig:
     max_num_batched_tokens: int
     options: RunOptions = field(default_factory=RunOptions)
     kv_type: str = "f16"            # "f32" where texts must not depend on who shares a step
+    speculate: bool = True          # verify proposals, where the model's state can be cut
 
 
 class LlamaCppBackend:
@@ -100,15 +101,16 @@ class LlamaCppBackend:
         streams = [self._streams.stream_of(row.slot) for row in rows]
         order = sorted(range(len(rows)), key=streams.__getitem__)
         logits = self._streams.context.decode([
-            StreamRow(streams[i], rows[i].position, rows[i].token_ids, rows[i].sampling is not None) for i in order
+            StreamRow(streams[i], rows[i].position, rows[i].token_ids, rows[i].num_sampled_from) for i in order
         ])
         tokens: list[tuple[SampledToken, ...]] = [()] * len(rows)
-        row_logits = iter(logits)
+        start = 0
         for i in order:
-            row = rows[i]
+            row, end = rows[i], start + rows[i].num_sampled_from
+            tokens[i] = sample_row(logits[start:end], row)
             self._streams.grew(row.slot, row.position + len(row.token_ids))
-            if row.sampling is not None:
-                tokens[i] = (sample(next(row_logits), row.sampling),)
+            self._streams.keep(row.slot, row.num_tokens_after(len(tokens[i])))
+            start = end
         return tokens
 
     # -- at load -------------------------------------------------------------------------------------------------------
@@ -122,7 +124,7 @@ class LlamaCppBackend:
     def _learn_layout(self, context: Context) -> StateLayout | None:
         """The layout of this model's state, if a sample survives a round trip through our hands. Also warms up."""
         num_tokens = min(_SAMPLE_TOKENS, self._num_batch_tokens)
-        context.decode([StreamRow(0, 0, [0] * num_tokens, wants_logits=True)])
+        context.decode([StreamRow(0, 0, [0] * num_tokens, num_logits=1)])
         num_streams = context.shape.num_streams
         before = context.read_stream(0).copy()
         context.clear_stream(0)
@@ -156,6 +158,7 @@ class LlamaCppBackend:
             max_model_len=config.max_model_len,
             vocab_size=self._model.vocab_size,
             prefix_cache=prefix_cache,
+            can_speculate=layout is not None and config.speculate,
             weight_bytes=self._model.weight_bytes,
             kv_bytes=token_bytes * limit.num_streams * limit.num_cells,
             cache_bytes=config.cache_bytes if prefix_cache else 0,
