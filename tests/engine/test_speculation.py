@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
 from engine.backends.scripted import ScriptedBackend
+from engine.batch import BatchRow, SamplingInput
 from engine.params import SamplingParams
 from engine.proposer import FIRST_CHANCES, MAX_INDEXED_TOKENS, PromptLookup
 from engine.request import FinishReason, Sequence
+from engine.sampler import sample_row
 from engine.speculation import MAX_PROPOSED, Cost, Speculation, StepCosts, num_worthwhile
 from tests.engine.conformance import scripted_logits
 from tests.engine.driving import Driver, request
@@ -142,6 +145,34 @@ def test_a_text_that_repeats_itself_takes_fewer_steps_by_prompt_lookup_alone() -
     drive = Driver(ScriptedBackend(verse * 4, can_speculate=True))
     assert drive.run(request("r", f"Say it four times: {verse}", max_tokens=180)) == {"r": list((verse * 4).encode())}
     assert len(drive.steps) < 40
+
+
+class TestTheSampler:
+    LOGITS = np.stack([np.roll(np.array([9.0, 1.0, 0.0, 0.0], np.float32), n) for n in (1, 2, 3)])   # says 1, 2, 3
+
+    @staticmethod
+    def row(proposed: list[int], **params: float) -> BatchRow:
+        sampling = SamplingInput(
+            params=SamplingParams(**({"temperature": 0.0} | params)),            # type: ignore[arg-type]
+            seed=0, token_ids=[0], num_prompt_tokens=1,
+        )
+        return BatchRow(
+            slot=0, token_ids=[0, *proposed], position=0, block_table=[0], sampling=sampling, num_proposed=len(proposed)
+        )
+
+    @pytest.mark.parametrize(
+        ("proposed", "chosen"), [([1, 2], [1, 2, 3]), ([1, 0], [1, 2]), ([3, 2], [1])], ids=["both", "one", "none"]
+    )
+    def test_takes_the_right_ones_and_one_more(self, proposed: list[int], chosen: list[int]) -> None:
+        row = self.row(proposed)
+        assert [token.token_id for token in sample_row(self.LOGITS, row)] == chosen
+        assert row.sampling is not None
+        assert row.sampling.token_ids == [0]               # the sequence's own: left as it was
+
+    def test_a_penalty_sees_the_tokens_before_each(self) -> None:
+        logits = np.tile(np.array([0.0, 5.0, 4.0, 0.0], np.float32), (3, 1))
+        row = self.row([1, 2], frequency_penalty=2.0)
+        assert [token.token_id for token in sample_row(logits, row)] == [1, 2, 1]
 
 
 class TestPromptLookup:
