@@ -68,11 +68,19 @@ def serve(
     ] = None,
     port: Port = None,
     model: Annotated[str | None, typer.Option(metavar="ID", help="Model to load at the start.")] = None,
+    kv_type: Annotated[
+        str | None, typer.Option("--kv-type", metavar="TYPE", help="Of contexts: f16, or q8_0, which takes half.")
+    ] = None,
+    gpu_layers: Annotated[
+        int | None, typer.Option("--gpu-layers", metavar="N", help="To put on a GPU: as many as fit if not given.")
+    ] = None,
     data_dir: DataDir = None,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Open no browser here.")] = False,
 ) -> None:
     """Run the server until it is told to stop."""
-    settings = load_settings(host=host, port=port, model=model, data_dir=data_dir)
+    settings = load_settings(
+        host=host, port=port, model=model, kv_type=kv_type, gpu_layers=gpu_layers, data_dir=data_dir
+    )
     from app.instance import Instance
     from app.window import has_display
 

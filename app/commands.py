@@ -175,7 +175,7 @@ def list_models(data_dir: DataDir = None) -> None:
                 entry.model.quantisation,
                 f"{entry.model.size_bytes / 1e6:,.0f} MB",
                 f"{entry.model.context_tokens:,}",
-                entry.model.path,
+                " + ".join([entry.model.path, *(f"{each['path']}={each['scale']:g}" for each in entry.model.adapters)]),
             )
             for entry in await service.list()
         ]
@@ -186,11 +186,28 @@ def list_models(data_dir: DataDir = None) -> None:
 @models.command("add")
 def add_model(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A GGUF file. It stays where it is.")],
+    lora: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ADAPTER[=SCALE]", help="A LoRA adapter over it, 1 strong if not said. May be repeated."),
+    ] = None,
+    name: Annotated[str, typer.Option(metavar="TEXT", help="What it is called; its id is made of that.")] = "",
     data_dir: DataDir = None,
 ) -> None:
-    """Make a file on this machine known as a model."""
-    model = _with_models(data_dir, lambda service: service.add(file))
+    """Make a file on this machine known as a model. With adapters it is another model beside the plain one."""
+    from engine.lora import Adapter
+
+    adapters = [Adapter(*_path_and_scale(each)) for each in lora or ()]
+    model = _with_models(data_dir, lambda service: service.add(file, name=name, adapters=adapters))
     print(f"{model.name} is there, as {model.id}.")
+
+
+def _path_and_scale(text: str) -> tuple[Path, float]:
+    """Of `style.gguf=0.5`. A name that itself ends like that needs a scale after it."""
+    path, equals, scale = text.rpartition("=")
+    try:
+        return (Path(path), float(scale)) if equals else (Path(text), 1.0)
+    except ValueError:
+        return Path(text), 1.0
 
 
 # --- what the commands share -----------------------------------------------------------------------------------------

@@ -11,14 +11,14 @@ import platform
 import shutil
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from app.errors import AppError
 from app.instance import AlreadyRunning, Instance
 from app.listening import listen
-from app.services.models import find_starter
+from app.services.models import find_starter, spec_from
 from app.settings import CONFIG_FILE_NAME, Settings
 from app.window import has_display
 from engine.engine import EngineInfo
@@ -159,13 +159,19 @@ def _back_end(settings: Settings, findings: Findings) -> Iterator[str]:
         yield "no model to try"
         return
     try:
-        info = asyncio.run(_load(spec))
+        limits = replace(
+            SMALLEST_LOAD, kv_type=settings.kv_type, gpu_layers=settings.gpu_layers, main_gpu=settings.main_gpu
+        )
+        info = asyncio.run(_load(spec, limits))
     except EngineError as error:
         findings.grave(str(error))
         yield f"{spec.model_id} cannot be loaded"
         return
     devices = native_devices()                       # the library has just run in a child, so it can be loaded here
     yield f"{info.backend} on {info.device}, tried with {spec.model_id} ({spec.path})"
+    if info.gpu_layers:
+        yield f"layers     {info.gpu_layers} of them on the GPU, the output among them"
+    yield f"context    kept as {info.kv_type}"
     accelerators = [device for device in devices if device.name != "CPU"]
     yield f"because    {spec.path.name} is a GGUF file, which llama.cpp runs; " + (
         "and this build of it has " + ", ".join(f"{each.name} ({each.description})" for each in accelerators)
@@ -174,8 +180,8 @@ def _back_end(settings: Settings, findings: Findings) -> Iterator[str]:
     )
 
 
-async def _load(spec: ModelSpec) -> EngineInfo:
-    engine = await load_engine(spec, SMALLEST_LOAD)
+async def _load(spec: ModelSpec, limits: LoadLimits) -> EngineInfo:
+    engine = await load_engine(spec, limits)
     try:
         return engine.info
     finally:
@@ -186,7 +192,7 @@ def _first_model(settings: Settings, findings: Findings) -> ModelSpec | None:
     """The one that a start would load, or else the starter model."""
     model = _model_of_settings(settings)
     if model is not None:
-        return ModelSpec(model.id, model.name, Path(model.path), "")
+        return spec_from(model)
     if settings.model is not None:
         findings.minor(f"The model '{settings.model}' of the settings is not known here. See `inglenook models list`.")
     starter = find_starter()

@@ -31,7 +31,9 @@ POLICY_VIOLATION = 1008         # websocket close code
 
 WEBSOCKET_FOLDER = "/_nicegui_ws/"
 KEY_FOLDERS = ("/v1", "/metrics")               # where an API key is good, beside the session: not for pages
-OPEN_TO_ALL = frozenset({"/login", "/setup", "/favicon.ico", "/healthz", "/chat/completions", "/completions"})
+OPEN_TO_ALL = frozenset(
+    {"/login", "/setup", "/favicon.ico", "/healthz", "/chat/completions", "/completions", "/embeddings"}
+)
 ASSETS_FOLDER = "/assets/"
 
 # NiceGUI's templates and Vue's compiler need inline scripts and eval. No image, font or request may go elsewhere: an

@@ -18,6 +18,8 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from engine.memory import KvType
+
 DEFAULT_PORT = 8420
 CONFIG_FILE_NAME = "inglenook.toml"
 
@@ -35,6 +37,9 @@ class Settings(BaseSettings):
     context_tokens: int | None = Field(default=None, ge=256)  # a sequence's window; None: from the memory plan
     max_num_seqs: int | None = Field(default=None, ge=1, le=256)
     cache_bytes: int | None = Field(default=None, ge=0)       # host memory for idle prefixes; None: from the plan
+    kv_type: KvType = "f16"                                   # of a context's KV; q8_0 takes half, and is less exact
+    gpu_layers: int | None = Field(default=None, ge=0)        # the output counts as one; None: as many as fit
+    main_gpu: int | None = Field(default=None, ge=0)          # by number; None: the one with most free memory
     max_queue: int = Field(default=256, ge=1)                 # waiting requests before 429
 
     @field_validator("data_dir")

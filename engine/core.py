@@ -158,6 +158,8 @@ class EngineCore:
             if not isinstance(error, EngineFailed):
                 logger.exception("engine_listener_failed", engine=self._name, request_id=output.request_id)
                 error = EngineFailed(f"{self._name} could not read what the model said. Ask again.")
+            elif self._worker.end_reason:
+                error = EngineFailed(self._worker.end_reason)
             self.abort(output.request_id)
             self._listeners.pop(output.request_id, None)
             if output.error is None:

@@ -1,16 +1,25 @@
 """The upper seam: messages in, deltas out. Services know this file of the engine, and no other but errors and params.
 
-`LocalEngine` (engine.local) drives a model in this process. All of it is called on the event loop.
+`LocalEngine` (engine.local) drives a model in this process that writes, `EmbeddingEngine` (engine.embedding) one that
+embeds. All of it is called on the event loop.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
-from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
+from engine.histogram import FIRST_TOKEN_BOUNDS_S, INTER_TOKEN_BOUNDS_S, Histogram
 from engine.params import SamplingParams
 from engine.request import FinishReason
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+RATE_WINDOW_S = 5             # over which "tokens a second, now" is taken
 
 Role = Literal["system", "user", "assistant", "tool"]
 
@@ -82,6 +91,12 @@ class Delta:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Embeddings:
+    vectors: NDArray[np.float32]                          # [inputs, width], each of length 1
+    num_tokens: int                                       # of all inputs, with what the tokenizer adds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EngineInfo:
     model_id: str
     name: str                                             # for people: "SmolLM2 135M Instruct"
@@ -92,14 +107,20 @@ class EngineInfo:
     max_model_len: int
     max_num_seqs: int
     has_chat_template: bool
+    embedding_width: int = 0                              # numbers in a vector; 0: it writes, and does not embed
     weight_bytes: int = 0
     kv_bytes: int = 0
     cache_bytes: int = 0
+    kv_type: str = "f16"
+    gpu_layers: int = 0                                   # of the model's and its output, on the GPU
+    gpu_kv_bytes: int = 0                                 # of kv_bytes, likewise
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EngineMetrics:
-    """A snapshot; counters only grow. `app.api` prints it for Prometheus."""
+class EngineMetrics(NamedTuple):
+    """A snapshot; counters only grow. `app.api` prints it for Prometheus.
+
+    A tuple, because the engine's thread makes two a step: a frozen dataclass takes four times as long to make.
+    """
 
     num_running: int = 0
     num_waiting: int = 0
@@ -110,13 +131,37 @@ class EngineMetrics:
     prompt_tokens_total: int = 0
     cached_prompt_tokens_total: int = 0
     output_tokens_total: int = 0
-    requests_total: dict[str, int] = field(default_factory=dict)     # by finish reason
+    proposed_tokens_total: int = 0                        # by speculation; 0 where there is none
+    accepted_tokens_total: int = 0                        # of those
+    requests_total: Mapping[str, int] = MappingProxyType({})                  # by finish reason
     preemptions_total: int = 0
-    proposed_tokens_total: int = 0                        # guessed by speculation, and computed to be verified
-    accepted_tokens_total: int = 0                        # of those, right
     steps_total: int = 0
     step_seconds_total: float = 0.0
     backend_seconds_total: float = 0.0                    # of step_seconds, inside Backend.execute
+    time_to_first_token: Histogram = Histogram.empty(FIRST_TOKEN_BOUNDS_S)    # from Request.arrival_s
+    inter_token: Histogram = Histogram.empty(INTER_TOKEN_BOUNDS_S)            # between steps that brought tokens
+    output_tokens_by_second: tuple[tuple[int, int], ...] = ()                 # (second of time.monotonic(), tokens)
+
+    @property
+    def num_held_blocks(self) -> int:
+        """By running sequences: nobody else can have them."""
+        return self.num_blocks - self.num_free_blocks
+
+    @property
+    def cached_share(self) -> float | None:
+        """Of all prompts' tokens, those that were not computed again. None: there was no prompt yet."""
+        return self.cached_prompt_tokens_total / self.prompt_tokens_total if self.prompt_tokens_total else None
+
+    @property
+    def accept_rate(self) -> float | None:
+        """Of the tokens that speculation proposed. None: it proposed none."""
+        return self.accepted_tokens_total / self.proposed_tokens_total if self.proposed_tokens_total else None
+
+    def output_tokens_per_s(self, now_s: float) -> float:
+        """Of all sequences together, over the last RATE_WINDOW_S. `now_s` is of `time.monotonic()`."""
+        start_s = now_s - RATE_WINDOW_S
+        inside = ((min(1.0, max(0.0, second + 1 - start_s)), num) for second, num in self.output_tokens_by_second)
+        return sum(part * num for part, num in inside) / RATE_WINDOW_S
 
 
 class Engine(Protocol):
@@ -136,6 +181,14 @@ class Engine(Protocol):
 
     async def count_tokens(self, request: ChatRequest) -> int:
         """Length of the rendered prompt, in tokens."""
+
+    async def embed(
+        self, inputs: Sequence[str | list[int]], *, dimensions: int | None = None, user: str = ""
+    ) -> Embeddings:
+        """A vector for each text (or its token ids), cut to `dimensions` where that is given. Cancelling aborts.
+
+        Raises InvalidRequest, ContextLengthExceeded for an input that is too long, QueueFull or EngineFailed.
+        """
 
     def metrics(self) -> EngineMetrics: ...
 

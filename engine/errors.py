@@ -28,11 +28,18 @@ class InvalidRequest(EngineError):
 class ContextLengthExceeded(InvalidRequest):
     """More tokens than the model's window holds. The wording is one that clients search for (substring match)."""
 
-    def __init__(self, *, num_prompt_tokens: int, max_model_len: int) -> None:
+    def __init__(self, *, num_prompt_tokens: int, max_model_len: int, input_index: int | None = None) -> None:
+        """`input_index`: which of several inputs it is, where texts are embedded."""
+        param = "messages" if input_index is None else f"input[{input_index}]"
+        who, advice = (
+            ("your messages have", "Shorten the messages, or load the model with a larger context.")
+            if input_index is None
+            else (f"{param} has", "Shorten it, or send it as several inputs.")
+        )
         super().__init__(
-            f"This model's maximum context length is {max_model_len} tokens. However, your messages have "
-            f"{num_prompt_tokens} tokens. Shorten the messages, or load the model with a larger context.",
-            param="messages",
+            f"This model's maximum context length is {max_model_len} tokens. However, {who} "
+            f"{num_prompt_tokens} tokens. {advice}",
+            param=param,
         )
         self.num_prompt_tokens = num_prompt_tokens
         self.max_model_len = max_model_len

@@ -15,6 +15,7 @@ from engine.errors import ModelLoadError
 from engine.gguf_reader import MetadataArray, MetadataValue, RawHeader, TensorInfo, read_raw_header
 
 KV_BITS_PER_VALUE = MappingProxyType({"f32": 32.0, "f16": 16.0, "q8_0": 8.5})
+_QUANTISED_BLOCK_VALUES = 32       # of one scale: a head of KV must be whole blocks
 
 _MAX_LAYERS = 512                  # llama.cpp ends the process above
 _MAX_CONTEXT_TOKENS = 1 << 30
@@ -28,6 +29,9 @@ _FILE_TYPES = MappingProxyType({
     21: "Q2_K_S", 22: "IQ3_XS", 23: "IQ3_XXS", 24: "IQ1_S", 25: "IQ4_NL", 26: "IQ3_S", 27: "IQ3_M", 28: "IQ2_S",
     29: "IQ2_M", 30: "IQ4_XS", 31: "IQ1_M", 32: "BF16", 36: "TQ1_0", 37: "TQ2_0", 38: "MXFP4", 39: "NVFP4", 40: "Q1_0",
 })
+
+# `<architecture>.pooling_type` is llama.cpp's number for how the vectors of a text's tokens become one vector.
+_POOLINGS = MappingProxyType({0: "", 1: "mean", 2: "cls", 3: "last", 4: "rank"})
 
 # Files in this format that are no model of their own.
 _NOT_A_MODEL = MappingProxyType({
@@ -48,22 +52,37 @@ class GgufHeader:
     context_length: int                    # tokens it was trained for
     block_count: int
     embedding_length: int
-    kv_values_per_token: int               # numbers kept for a token, K and V of all layers; 0 for recurrent models
+    feed_forward_length: int               # of the widest layer; 0 where the file does not say
+    head_count: int                        # of the layer with most
+    kv_values_by_layer: tuple[int, ...]    # numbers kept for a token, K and V; 0 for recurrent layers
+    head_widths: tuple[int, int]           # of a K and of a V; 0 without attention
     weight_bytes: int
     file_bytes: int
     has_tokenizer: bool
+    vocab_size: int                        # tokens; 0 where the file lists none
+    pooling: str                           # "mean", "cls", "last": it embeds texts; "": it writes them
+    is_causal: bool                        # a token is computed from those before it only
     part_paths: tuple[Path, ...]
     metadata: Mapping[str, MetadataValue]
     tensors: tuple[TensorInfo, ...]
 
+    def kv_bytes_by_layer(self, kv_type: str = "f16") -> tuple[int, ...]:
+        """Of a token. Raises ModelLoadError where the model's heads cannot be kept in this type."""
+        if kv_type == "q8_0" and any(width % _QUANTISED_BLOCK_VALUES for width in self.head_widths):
+            raise ModelLoadError(
+                f"{self.path.name} has attention heads of {' and '.join(map(str, sorted(set(self.head_widths))))} "
+                f"numbers, and q8_0 keeps {_QUANTISED_BLOCK_VALUES} at a time. Set kv_type to f16."
+            )
+        return tuple(int(values * KV_BITS_PER_VALUE[kv_type] / 8) for values in self.kv_values_by_layer)
+
     def kv_bytes_per_token(self, kv_type: str = "f16") -> int:
-        return int(self.kv_values_per_token * KV_BITS_PER_VALUE[kv_type] / 8)
+        return sum(self.kv_bytes_by_layer(kv_type))
 
 
 def read_header(path: Path) -> GgufHeader:
     """Raises ModelLoadError with a sentence that says what is wrong with the file, and what to do."""
     raw = read_raw_header(path)
-    facts = _Facts(path.name, raw.metadata)
+    facts = Facts(path.name, raw.metadata)
     part_paths = _part_paths(path, facts)
     _check_is_model(facts)
     parts = [raw, *(_read_part(part_path, number) for number, part_path in enumerate(part_paths[1:], 1))]
@@ -72,6 +91,7 @@ def read_header(path: Path) -> GgufHeader:
         raise ModelLoadError(f"{path.name} holds no weights. Choose another file of this model.")
     architecture = facts.text("general.architecture")
     block_count = facts.number(f"{architecture}.block_count", 1, _MAX_LAYERS)
+    head_widths, kv_values_by_layer = _kv_shape(facts, architecture, block_count)
     return GgufHeader(
         path=path,
         architecture=architecture,
@@ -80,17 +100,23 @@ def read_header(path: Path) -> GgufHeader:
         context_length=facts.number(f"{architecture}.context_length", 1, _MAX_CONTEXT_TOKENS),
         block_count=block_count,
         embedding_length=facts.number(f"{architecture}.embedding_length", 1, 1 << 24),
-        kv_values_per_token=_kv_values_per_token(facts, architecture, block_count),
+        feed_forward_length=_largest(raw.metadata.get(f"{architecture}.feed_forward_length")),
+        head_count=_largest(raw.metadata.get(f"{architecture}.attention.head_count")),
+        kv_values_by_layer=kv_values_by_layer,
+        head_widths=head_widths,
         weight_bytes=sum(tensor.num_bytes for tensor in tensors),
         file_bytes=sum(part.file_bytes for part in parts),
         has_tokenizer=facts.text("tokenizer.ggml.model") not in ("", "no_vocab", "none"),
+        vocab_size=_vocab_size(raw),
+        pooling=_pooling(facts, architecture),
+        is_causal=raw.metadata.get(f"{architecture}.attention.causal") is not False,
         part_paths=part_paths,
         metadata=raw.metadata,
         tensors=tensors,
     )
 
 
-class _Facts:
+class Facts:
     """Metadata by type: a key of another type than llama.cpp expects ends in an error here, not there."""
 
     def __init__(self, file_name: str, metadata: Mapping[str, MetadataValue]) -> None:
@@ -127,7 +153,7 @@ class _Facts:
         )
 
 
-def _check_is_model(facts: _Facts) -> None:
+def _check_is_model(facts: Facts) -> None:
     architecture = facts.text("general.architecture")
     kind = "mmproj" if architecture == "clip" else facts.text("general.type")
     if what := _NOT_A_MODEL.get(kind):
@@ -136,14 +162,37 @@ def _check_is_model(facts: _Facts) -> None:
         raise ModelLoadError(f"{facts.file_name} does not say its architecture. It is damaged: download it again.")
 
 
-def _kv_values_per_token(facts: _Facts, architecture: str, num_layers: int) -> int:
+def _pooling(facts: Facts, architecture: str) -> str:
+    pooling = _POOLINGS[facts.number(f"{architecture}.pooling_type", 0, max(_POOLINGS), default=0)]
+    if pooling == "rank":
+        raise ModelLoadError(
+            f"{facts.file_name} ranks texts (a reranker), which this version cannot do. "
+            "Choose a model for embeddings, or one for chat."
+        )
+    return pooling
+
+
+def _largest(value: MetadataValue | None) -> int:
+    """Of a number for all layers, or of a list by layer."""
+    values = value.values if isinstance(value, MetadataArray) else [value]
+    return max((each for each in values if isinstance(each, int)), default=0)
+
+
+def _vocab_size(raw: RawHeader) -> int:
+    tokens = raw.metadata.get("tokenizer.ggml.tokens")
+    return tokens.length if isinstance(tokens, MetadataArray) else 0
+
+
+def _kv_shape(facts: Facts, architecture: str, num_layers: int) -> tuple[tuple[int, int], tuple[int, ...]]:
+    """Widths of a K and of a V of one head, and how many numbers of both each layer keeps for a token."""
     prefix = f"{architecture}.attention."
     embedding = facts.number(f"{architecture}.embedding_length", 1, 1 << 24)
     heads = facts.numbers_by_layer(prefix + "head_count", num_layers, 0)
     kv_heads = facts.numbers_by_layer(prefix + "head_count_kv", num_layers, max(heads))
     default_width = embedding // max(heads) if max(heads) else 0
-    width = sum(facts.number(prefix + key, 0, 1 << 16, default_width) for key in ("key_length", "value_length"))
-    return sum(kv_heads) * width
+    k_width = facts.number(prefix + "key_length", 0, 1 << 16, default_width)
+    v_width = facts.number(prefix + "value_length", 0, 1 << 16, default_width)
+    return (k_width, v_width), tuple(num_heads * (k_width + v_width) for num_heads in kv_heads)
 
 
 def _quantisation(raw: RawHeader, tensors: tuple[TensorInfo, ...]) -> str:
@@ -160,7 +209,7 @@ def _quantisation(raw: RawHeader, tensors: tuple[TensorInfo, ...]) -> str:
 # -- models in several files -------------------------------------------------------------------------------------------
 
 
-def _part_paths(path: Path, facts: _Facts) -> tuple[Path, ...]:
+def _part_paths(path: Path, facts: Facts) -> tuple[Path, ...]:
     """All files of a model, from its first. llama.cpp finds the others by name, so names must be right."""
     num_parts = facts.number("split.count", 0, 1 << 16, default=0) or 1
     named = _PART_NAME.fullmatch(path.name)

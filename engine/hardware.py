@@ -16,6 +16,7 @@ import psutil
 from engine.memory import DeviceFacts
 
 _CGROUP = Path("/sys/fs/cgroup")
+_UNIFIED_MEMORY = ("Metal", "MTL")      # llama.cpp calls Apple's a GPU, though it has no memory of its own
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +33,7 @@ class NativeDevice:
     """A device as llama.cpp sees it."""
 
     name: str                      # "CPU", "CUDA0", "Metal"
+    kind: str                      # "cpu", "gpu", "igpu", "accel"
     description: str
     total_bytes: int
     free_bytes: int
@@ -54,6 +56,22 @@ def cpu_device(machine: Machine, promised_bytes: int = 0) -> DeviceFacts:
     """Memory that was promised is not available, though nobody has taken it yet."""
     available_bytes = max(0, machine.available_bytes - promised_bytes)
     return DeviceFacts(name="cpu", total_bytes=machine.total_bytes, available_bytes=available_bytes)
+
+
+def gpu_device(gpu: NativeDevice, promised_bytes: int = 0) -> DeviceFacts:
+    return DeviceFacts(
+        name=gpu.name,
+        total_bytes=gpu.total_bytes,
+        available_bytes=max(0, gpu.free_bytes - promised_bytes),
+        is_shared=gpu.kind == "igpu" or gpu.name.startswith(_UNIFIED_MEMORY),
+    )
+
+
+async def find_gpus() -> tuple[NativeDevice, ...]:
+    """Those that the back end can use, in its order. Does not load the native library."""
+    from engine.backends.llama_cpp.devices import find_gpus as find  # noqa: PLC0415   # as below
+
+    return tuple(NativeDevice(*facts) for facts in await find())
 
 
 def native_devices() -> tuple[NativeDevice, ...]:

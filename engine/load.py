@@ -5,79 +5,138 @@ load it on the engine's thread. Called on the event loop by the registry of engi
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import structlog
+
+from engine.backends.embedder import EmbedderInfo
 from engine.core import EngineCore
-from engine.engine import EngineInfo
+from engine.embedding import EmbeddingEngine
+from engine.engine import Engine, EngineInfo
 from engine.errors import ModelLoadError
 from engine.gguf import GgufHeader, read_header
-from engine.hardware import Machine, cpu_device, inspect_machine
+from engine.hardware import Machine, cpu_device, find_gpus, gpu_device, inspect_machine
 from engine.local import LocalEngine
+from engine.lora import Adapter, AdapterHeader, read_adapters
+from engine.memory import DEFAULT_CONTEXT_TOKENS, DeviceFacts, LayerFacts, MemoryPlan, ModelFacts, plan
 from engine.memory import LoadLimits as LoadLimits
-from engine.memory import MemoryPlan, ModelFacts, plan
 from engine.scheduler import max_sequence_tokens
-from engine.select import BackendName, select_backend
+from engine.select import select_backend
+
+if TYPE_CHECKING:
+    from engine.backends.llama_cpp.trial import Candidate, TrialResult
 
 DEFAULT_SYSTEM_PROMPT = "You are a helpful assistant."
 STEP_TARGET_S = 0.15               # of computing a long prompt: others get a token that often, and Stop is heard
 NUM_BATCHED_TOKENS_BOUNDS = (16, 512)   # fewer waste the reading of the weights, more gain nothing
 ATTENTION_TILE_TOKENS = 64         # GGML_FA_TILE_Q: attention over fewer at a time costs half as much again when deep
 
+_BLOCK = re.compile(r"blk\.(\d+)\.")
+
+logger = structlog.get_logger(__name__)
+
 
 @dataclass(frozen=True, slots=True)
 class ModelSpec:
-    """A model on disk. `version` tells one content from another."""
+    """A model on disk, and what is laid over it. `version` tells one content from another."""
 
     model_id: str
     name: str
     path: Path
     version: str
+    adapters: tuple[Adapter, ...] = ()
 
 
-async def load_engine(spec: ModelSpec, limits: LoadLimits) -> LocalEngine:
-    """Raises ModelLoadError, OutOfMemory among them, that says what to do. May be cancelled."""
+async def load_engine(spec: ModelSpec, limits: LoadLimits) -> Engine:
+    """One that embeds where the file's header names a pooling, else one that writes.
+
+    Raises ModelLoadError, OutOfMemory among them, that says what to do. May be cancelled.
+    """
     try:
         return await _load(spec, limits)
     except OSError as error:            # a file that went away meanwhile, or no process to be had for the trial
         raise ModelLoadError(f"{spec.name} could not be loaded: {error}. Try again.") from error
 
 
-async def _load(spec: ModelSpec, limits: LoadLimits) -> LocalEngine:
-    backend_name = await asyncio.to_thread(select_backend, spec.path)
+async def _load(spec: ModelSpec, limits: LoadLimits) -> Engine:
+    # Each back end's corner is entered when a model of its kind is loaded: starting stays short.
+    from engine.backends.llama_cpp.trial import Candidate, try_model  # noqa: PLC0415
+
+    await asyncio.to_thread(select_backend, spec.path)                 # there is but one so far
     header = await asyncio.to_thread(read_header, spec.path)
     if not header.has_tokenizer:
         raise ModelLoadError(f"{spec.path.name} holds no tokenizer, so text cannot be fed to it. Take another file.")
+    adapters = await asyncio.to_thread(read_adapters, spec.adapters, header)
     machine = await asyncio.to_thread(inspect_machine)
-    memory_plan = plan(_facts(spec, header), cpu_device(machine, limits.promised_bytes), limits)
-    core = await _start_core(backend_name, spec, header, machine, memory_plan, limits)
+    if header.pooling:
+        if adapters:
+            raise ModelLoadError(
+                f"{spec.name} embeds texts; adapters act only on models that write. Add it again without them."
+            )
+        return await _start_embedding(spec, header, machine, limits)
+    main_gpu, gpu = await _choose_gpu(limits)
+    facts, host = _facts(spec, header, adapters, limits), cpu_device(machine, limits.promised_bytes)
+    memory_plan = plan(facts, host, limits, gpu)
+    candidate = Candidate(
+        paths=header.part_paths,
+        adapters=spec.adapters,
+        kv_type=limits.kv_type,
+        gpu_layers=memory_plan.gpu_layers,
+        main_gpu=main_gpu,
+        num_threads=limits.threads or machine.num_cores,
+    )
+    trial = await try_model(candidate, processor=machine.processor, state_dir=limits.state_dir)
+    if memory_plan.gpu_layers and not trial.options.gpu_layers:
+        logger.warning("layers do not run on the GPU; the processor has them all", model=spec.model_id)
+        memory_plan = plan(facts, host, limits)
+    core = await _start_core(spec, candidate, trial, memory_plan, limits)
     try:
-        return LocalEngine(core, _info(spec, header, memory_plan, core), default_system_prompt=DEFAULT_SYSTEM_PROMPT)
+        info = _info(spec, header, memory_plan, core, limits)
+        return LocalEngine(core, info, default_system_prompt=DEFAULT_SYSTEM_PROMPT)
     except BaseException:
         await core.close()
         raise
 
 
-async def _start_core(
-    backend_name: BackendName, spec: ModelSpec, header: GgufHeader, machine: Machine, memory_plan: MemoryPlan,
-    limits: LoadLimits,
-) -> EngineCore:
-    # Each back end's corner is entered when a model of its kind is loaded: starting stays short.
-    from engine.backends.llama_cpp.backend import LlamaCppBackend, LlamaCppConfig  # noqa: PLC0415
-    from engine.backends.llama_cpp.trial import try_model  # noqa: PLC0415
+async def _choose_gpu(limits: LoadLimits) -> tuple[int, DeviceFacts | None]:
+    """The one for the layers, and its place among all. None where this build has none, or it is not wanted."""
+    if limits.gpu_layers == 0:
+        return 0, None
+    gpus = await find_gpus()
+    if not gpus and limits.gpu_layers:
+        raise ModelLoadError(
+            f"gpu_layers is set to {limits.gpu_layers}, but llama.cpp finds no GPU here. Leave it out, or set "
+            "Inglenook up again with a build for your GPU, as in CMAKE_ARGS=-DGGML_CUDA=ON."
+        )
+    if limits.main_gpu is not None and limits.main_gpu >= len(gpus) > 0:
+        known = ", ".join(f"{index} is {gpu.name} ({gpu.description})" for index, gpu in enumerate(gpus))
+        raise ModelLoadError(f"main_gpu is set to {limits.main_gpu}; here {known}. Choose one of them.")
+    if not gpus:
+        return 0, None
+    freest = max(range(len(gpus)), key=lambda index: gpus[index].free_bytes)
+    chosen = freest if limits.main_gpu is None else limits.main_gpu
+    return chosen, gpu_device(gpus[chosen], limits.promised_gpu_bytes)
 
-    num_threads = limits.threads or machine.num_cores
-    trial = await try_model(
-        header.part_paths, num_threads=num_threads, processor=machine.processor, state_dir=limits.state_dir
-    )
+
+async def _start_core(
+    spec: ModelSpec, candidate: Candidate, trial: TrialResult, memory_plan: MemoryPlan, limits: LoadLimits
+) -> EngineCore:
+    from engine.backends.llama_cpp.backend import LlamaCppBackend, LlamaCppConfig  # noqa: PLC0415
+
     config = LlamaCppConfig(
         path=spec.path,
         options=trial.options,
+        adapters=spec.adapters,
         max_model_len=memory_plan.max_model_len,
         max_num_seqs=memory_plan.max_num_seqs,
         cache_bytes=memory_plan.cache_bytes,
-        num_threads=num_threads,
+        num_threads=candidate.num_threads,
         max_num_batched_tokens=num_batched_tokens(trial.prefill_tokens_per_s, memory_plan.max_num_seqs),
+        kv_type=limits.kv_type,
     )
     return await EngineCore.start(spec.model_id, lambda: LlamaCppBackend(config), max_queue=limits.max_queue)
 
@@ -95,16 +154,35 @@ def num_batched_tokens(prefill_tokens_per_s: float, max_num_seqs: int) -> int:
     return max(round(wanted / 16) * 16, low, 2 * max_num_seqs)
 
 
-def _facts(spec: ModelSpec, header: GgufHeader) -> ModelFacts:
+def _facts(
+    spec: ModelSpec, header: GgufHeader, adapters: Sequence[AdapterHeader], limits: LoadLimits
+) -> ModelFacts:
+    """Of the model with its adapters: their matrices lie where the weights do that they act on."""
+    kv_bytes = header.kv_bytes_by_layer(limits.kv_type)
+    weight_bytes = [0] * header.block_count
+    output_bytes = 0
+    tensors = (*header.tensors, *(tensor for adapter in adapters for tensor in adapter.tensors))
+    shares_output = all(tensor.name != "output.weight" for tensor in header.tensors)
+    for tensor in tensors:
+        block = _BLOCK.match(tensor.name)
+        if block and int(block[1]) < header.block_count:
+            weight_bytes[int(block[1])] += tensor.num_bytes
+        elif tensor.name.startswith("output") or (shares_output and tensor.name.startswith("token_embd.")):
+            output_bytes += tensor.num_bytes
     return ModelFacts(
         name=spec.name,
-        weight_bytes=header.weight_bytes,
-        kv_bytes_per_token=header.kv_bytes_per_token(),
+        weight_bytes=sum(tensor.num_bytes for tensor in tensors),
+        kv_bytes_per_token=sum(kv_bytes),
         context_length=header.context_length,
+        layers=tuple(map(LayerFacts, weight_bytes, kv_bytes)),
+        output_bytes=output_bytes,
+        shares_output=shares_output,
     )
 
 
-def _info(spec: ModelSpec, header: GgufHeader, memory_plan: MemoryPlan, core: EngineCore) -> EngineInfo:
+def _info(
+    spec: ModelSpec, header: GgufHeader, memory_plan: MemoryPlan, core: EngineCore, limits: LoadLimits
+) -> EngineInfo:
     backend = core.info
     return EngineInfo(
         model_id=spec.model_id,
@@ -119,4 +197,81 @@ def _info(spec: ModelSpec, header: GgufHeader, memory_plan: MemoryPlan, core: En
         weight_bytes=backend.weight_bytes,
         kv_bytes=memory_plan.kv_bytes,
         cache_bytes=backend.cache_bytes,
+        kv_type=limits.kv_type,
+        gpu_layers=memory_plan.gpu_layers,
+        gpu_kv_bytes=memory_plan.gpu.kv_bytes if memory_plan.gpu else 0,
     )
+
+
+# -- models that embed -------------------------------------------------------------------------------------------------
+
+
+async def _start_embedding(
+    spec: ModelSpec, header: GgufHeader, machine: Machine, limits: LoadLimits
+) -> EmbeddingEngine:
+    from engine.backends.llama_cpp.embedder import EmbedderConfig, LlamaCppEmbedder  # noqa: PLC0415
+    from engine.backends.llama_cpp.trial import Candidate, try_model  # noqa: PLC0415
+
+    memory_plan = _plan_embedding(spec, header, machine, limits)
+    candidate = Candidate(
+        paths=header.part_paths, pooling=header.pooling, num_threads=limits.threads or machine.num_cores
+    )
+    trial = await try_model(candidate, processor=machine.processor, state_dir=limits.state_dir)
+    if not trial.options.flash_attention:
+        memory_plan = _plan_embedding(spec, header, machine, limits, flash_attention=False)
+
+    config = EmbedderConfig(
+        path=spec.path,
+        pooling=header.pooling,
+        options=trial.options,
+        max_model_len=memory_plan.max_model_len,
+        max_num_batched_tokens=num_batched_tokens(trial.prefill_tokens_per_s, max_num_seqs=0),
+        bytes_per_token=memory_plan.kv_bytes // memory_plan.max_model_len,
+        num_threads=candidate.num_threads,
+    )
+
+    def describe(embedder: EmbedderInfo) -> EngineInfo:
+        return EngineInfo(
+            model_id=spec.model_id,
+            name=spec.name,
+            version=spec.version,
+            backend=f"{embedder.name} {embedder.version}",
+            device=embedder.device,
+            quantisation=header.quantisation,
+            max_model_len=embedder.max_model_len,
+            max_num_seqs=embedder.max_num_inputs,
+            has_chat_template=False,
+            embedding_width=embedder.width,
+            weight_bytes=embedder.weight_bytes,
+            kv_bytes=embedder.kv_bytes,
+        )
+
+    return await EmbeddingEngine.start(
+        spec.model_id, lambda: LlamaCppEmbedder(config), describe, max_queue=limits.max_queue
+    )
+
+
+def _plan_embedding(
+    spec: ModelSpec, header: GgufHeader, machine: Machine, limits: LoadLimits, *, flash_attention: bool = True
+) -> MemoryPlan:
+    """For one pass over the longest input: shorter ones that share a pass take no more."""
+    longest = min(limits.context_tokens or DEFAULT_CONTEXT_TOKENS, header.context_length)
+    facts = replace(
+        _facts(spec, header, (), limits),
+        kv_bytes_per_token=_pass_bytes_per_token(header, longest, flash_attention=flash_attention),
+    )
+    one_pass = replace(limits, max_num_seqs=1, cache_bytes=0)
+    return plan(facts, cpu_device(machine, limits.promised_bytes), one_pass)
+
+
+def _pass_bytes_per_token(header: GgufHeader, num_tokens: int, *, flash_attention: bool) -> int:
+    """Of a pass over `num_tokens`; measured with BERT and llama, a tenth to two thirds more than they took.
+
+    The library makes room for a token's logits even where none are asked for, and computes them where a model is
+    causal. Without flash attention each head's scores of all tokens are held at once.
+    """
+    logits = header.vocab_size * 4 * (2 if header.is_causal else 1)
+    activations = 12 * (header.embedding_length + header.feed_forward_length)
+    scores = num_tokens * (4 if flash_attention else 4 + 6 * header.head_count)
+    kv = header.kv_bytes_per_token() if header.is_causal else 0
+    return logits + activations + scores + kv

@@ -10,9 +10,10 @@ import asyncio
 import secrets
 import time
 import uuid
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
+from typing import NoReturn
 
 from engine.chat_template import ChatTemplate
 from engine.core import EngineCore
@@ -81,6 +82,15 @@ class LocalEngine:
 
     async def count_tokens(self, request: ChatRequest) -> int:
         return len((await asyncio.to_thread(self._encode_chat, request)).token_ids)
+
+    async def embed(
+        self, inputs: Sequence[str | list[int]], *, dimensions: int | None = None, user: str = ""
+    ) -> NoReturn:
+        raise InvalidRequest(
+            f"{self._info.name} writes text and makes no embeddings. Choose a model made for embeddings, "
+            "or ask this one at /v1/chat/completions.",
+            param="model",
+        )
 
     def metrics(self) -> EngineMetrics:
         return self._core.snapshot()

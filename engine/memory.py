@@ -1,21 +1,29 @@
-"""What fits: one pure function from a model, a device and the user's limits to a plan. The page calls it before a
+"""What fits: one pure function from a model, this machine and the user's limits to a plan. The page calls it before a
 download, the loader before a load, so that promise and deed agree.
+
+Where there is a GPU, layers move to it from the last one backwards, the output first, as llama.cpp does it. The number
+is settled before the context is: as many as fit with a comfortable context, which then grows into what is left.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 from engine.errors import OutOfMemory
+
+KvType = Literal["f16", "q8_0"]
 
 DEFAULT_CONTEXT_TOKENS = 8192
 DEFAULT_NUM_SEQS = 8
 COMFORTABLE_CONTEXT_TOKENS = 4096    # given up only after half of the chats at once
 MIN_CONTEXT_TOKENS = 1024
 WORKING_BYTES = 64 << 20             # logits, buffers of a step, copies of KV on their way
+GPU_WORKING_BYTES = 768 << 20        # there too; a step's logits alone take 0.5 GiB with 262,144 words
 
-_RESERVE_SHARE = 8                   # of the device's memory, one part in so many stays with the system,
+_RESERVE_SHARE = 8                   # of a memory, one part in so many stays with the system and its other programs,
 _RESERVE_BOUNDS = (256 << 20, 4 << 30)   # within these
 
 
@@ -27,9 +35,19 @@ class LoadLimits:
     max_num_seqs: int | None = None
     cache_bytes: int | None = None
     threads: int | None = None
+    kv_type: KvType = "f16"
+    gpu_layers: int | None = None    # the output counts as one
+    main_gpu: int | None = None      # which one, where there are several; None: the one with most free memory
     max_queue: int = 256
     state_dir: Path | None = None    # where outcomes of trials are remembered; None: nowhere
     promised_bytes: int = 0          # that models in memory may still take, as their chats grow
+    promised_gpu_bytes: int = 0      # likewise, of the GPU's memory
+
+
+@dataclass(frozen=True, slots=True)
+class LayerFacts:
+    weight_bytes: int
+    kv_bytes_per_token: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +56,9 @@ class ModelFacts:
     weight_bytes: int
     kv_bytes_per_token: int
     context_length: int              # tokens it was trained for
+    layers: tuple[LayerFacts, ...] = ()      # first to last; empty where nothing of it can go to a GPU
+    output_bytes: int = 0            # of what turns the last layer's numbers into logits
+    shares_output: bool = False      # it is the input's table, of which a GPU gets a copy of its own
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +66,21 @@ class DeviceFacts:
     name: str
     total_bytes: int
     available_bytes: int
+    is_shared: bool = False          # a GPU without memory of its own: what it takes, the host lacks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuShare:
+    """What goes to the GPU. Upper bounds, as in the plan."""
+
+    num_layers: int                  # from the last backwards; the output is the first of them
+    weight_bytes: int
+    kv_bytes: int
+    spared_bytes: int                # of the host's memory, which it would take otherwise
+
+    @property
+    def total_bytes(self) -> int:
+        return self.weight_bytes + self.kv_bytes + GPU_WORKING_BYTES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,21 +89,57 @@ class MemoryPlan:
 
     max_model_len: int
     max_num_seqs: int
-    cache_bytes: int                 # of idle prefixes; 0: none are kept
-    weight_bytes: int
-    kv_bytes: int                    # of running sequences
+    cache_bytes: int                 # of idle prefixes, in the host's memory; 0: none are kept
+    weight_bytes: int                # of the whole model, wherever they lie
+    kv_bytes: int                    # of running sequences, likewise
+    gpu: GpuShare | None = None      # None: all of it runs on the processor
+
+    @property
+    def gpu_layers(self) -> int:
+        return self.gpu.num_layers if self.gpu else 0
 
     @property
     def total_bytes(self) -> int:
-        return self.weight_bytes + self.kv_bytes + self.cache_bytes + WORKING_BYTES
+        """Of the host's memory."""
+        spared_bytes = self.gpu.spared_bytes if self.gpu else 0
+        return self.weight_bytes + self.kv_bytes + self.cache_bytes + WORKING_BYTES - spared_bytes
 
 
-def plan(model: ModelFacts, device: DeviceFacts, limits: LoadLimits) -> MemoryPlan:
-    """The most chats at once, with the longest context, that fit. Raises OutOfMemory with numbers."""
-    budget = device.available_bytes - _reserve_bytes(device) - model.weight_bytes - WORKING_BYTES
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    context: int
+    num_seqs: int
+
+    @property
+    def num_tokens(self) -> int:
+        return self.context * self.num_seqs
+
+
+def plan(model: ModelFacts, device: DeviceFacts, limits: LoadLimits, gpu: DeviceFacts | None = None) -> MemoryPlan:
+    """The most layers on the GPU, and then the most chats at once with the longest context, that fit.
+
+    `device` is the host's memory. Raises OutOfMemory with numbers.
+    """
+    num_layers = _num_gpu_layers(model, limits, gpu) if gpu else 0
+    usable = _usable_bytes(device)
+    for shape in _shapes(model, limits):
+        share = _gpu_share(model, gpu, num_layers, shape) if gpu and num_layers else None
+        if gpu and share and share.total_bytes > _usable_bytes(gpu):
+            continue
+        smallest = _plan_of(model, limits, shape, share, _least_cache_bytes(model, limits, shape.context))
+        if smallest.total_bytes <= usable:
+            return _with_more_cache(smallest, limits, usable - smallest.total_bytes)
+    if gpu and num_layers and _gpu_share(model, gpu, num_layers, shape).total_bytes > _usable_bytes(gpu):
+        raise _gpu_out_of_memory(model, gpu, num_layers, shape)
+    raise _out_of_memory(model, device, limits, smallest, gpu)
+
+
+def _shapes(model: ModelFacts, limits: LoadLimits) -> Iterator[_Shape]:
+    """From what is wished for down to the least, within what the user fixed."""
     context = min(limits.context_tokens or DEFAULT_CONTEXT_TOKENS, model.context_length)
     num_seqs = limits.max_num_seqs or DEFAULT_NUM_SEQS
-    while not _fits(model, limits, budget, context, num_seqs):
+    while True:
+        yield _Shape(context, num_seqs)
         context_may_shrink = limits.context_tokens is None and context > MIN_CONTEXT_TOKENS
         seqs_may_shrink = limits.max_num_seqs is None and num_seqs > 1
         if context_may_shrink and (context > COMFORTABLE_CONTEXT_TOKENS or not seqs_may_shrink or num_seqs <= 2):
@@ -75,20 +147,20 @@ def plan(model: ModelFacts, device: DeviceFacts, limits: LoadLimits) -> MemoryPl
         elif seqs_may_shrink:
             num_seqs //= 2
         else:
-            raise _out_of_memory(model, device, limits, context, num_seqs)
-    kv_bytes = num_seqs * context * model.kv_bytes_per_token
+            return
+
+
+def _plan_of(
+    model: ModelFacts, limits: LoadLimits, shape: _Shape, share: GpuShare | None, cache_bytes: int
+) -> MemoryPlan:
     return MemoryPlan(
-        max_model_len=context,
-        max_num_seqs=num_seqs,
-        cache_bytes=_cache_bytes(model, limits, budget - kv_bytes, context, num_seqs),
+        max_model_len=shape.context,
+        max_num_seqs=shape.num_seqs,
+        cache_bytes=cache_bytes,
         weight_bytes=model.weight_bytes,
-        kv_bytes=kv_bytes,
+        kv_bytes=shape.num_tokens * model.kv_bytes_per_token,
+        gpu=share,
     )
-
-
-def _fits(model: ModelFacts, limits: LoadLimits, budget: int, context: int, num_seqs: int) -> bool:
-    kv_bytes = num_seqs * context * model.kv_bytes_per_token
-    return kv_bytes + _least_cache_bytes(model, limits, context) <= budget
 
 
 def _least_cache_bytes(model: ModelFacts, limits: LoadLimits, context: int) -> int:
@@ -99,12 +171,16 @@ def _least_cache_bytes(model: ModelFacts, limits: LoadLimits, context: int) -> i
     return max(limits.cache_bytes, one_sequence) if limits.cache_bytes else 0
 
 
-def _cache_bytes(model: ModelFacts, limits: LoadLimits, left: int, context: int, num_seqs: int) -> int:
+def _with_more_cache(smallest: MemoryPlan, limits: LoadLimits, left: int) -> MemoryPlan:
     """Up to as much as running sequences have: then they never push each other out."""
-    least = _least_cache_bytes(model, limits, context)
     if limits.cache_bytes is not None:
-        return least
-    return max(least, min(left, num_seqs * least))
+        return smallest
+    least = smallest.cache_bytes
+    return replace(smallest, cache_bytes=max(least, min(least + left, smallest.max_num_seqs * least)))
+
+
+def _usable_bytes(device: DeviceFacts) -> int:
+    return max(0, device.available_bytes - _reserve_bytes(device))
 
 
 def _reserve_bytes(device: DeviceFacts) -> int:
@@ -112,28 +188,78 @@ def _reserve_bytes(device: DeviceFacts) -> int:
     return min(max(device.total_bytes // _RESERVE_SHARE, low), high)
 
 
-def _out_of_memory(
-    model: ModelFacts, device: DeviceFacts, limits: LoadLimits, context: int, num_seqs: int
-) -> OutOfMemory:
-    usable = max(0, device.available_bytes - _reserve_bytes(device))
-    kv_bytes = num_seqs * context * model.kv_bytes_per_token
-    cache_bytes = _least_cache_bytes(model, limits, context)
-    needed = model.weight_bytes + kv_bytes + cache_bytes + WORKING_BYTES
-    return OutOfMemory(
-        f"{model.name} needs {_gib(needed)} with {num_seqs} x {context} tokens of context "
-        f"({_gib(model.weight_bytes)} of it weights); {_gib(usable)} of {_gib(device.total_bytes)} can be used now. "
-        + _what_would_fit(model, device, limits, usable)
+# -- the GPU's part ----------------------------------------------------------------------------------------------------
+
+
+def _num_gpu_layers(model: ModelFacts, limits: LoadLimits, gpu: DeviceFacts) -> int:
+    most = len(model.layers) + 1 if model.layers else 0
+    if limits.gpu_layers is not None:
+        return min(limits.gpu_layers, most)
+    shape = _comfortable(model, limits)
+    fitting = (n for n in range(most, 0, -1) if _gpu_share(model, gpu, n, shape).total_bytes <= _usable_bytes(gpu))
+    return next(fitting, 0)
+
+
+def _comfortable(model: ModelFacts, limits: LoadLimits) -> _Shape:
+    """The least shape with a context that serves: layers on the GPU are worth more than longer contexts, to there."""
+    wished, *smaller = _shapes(model, limits)
+    enough = min(wished.context, COMFORTABLE_CONTEXT_TOKENS)
+    return next((shape for shape in reversed(smaller) if shape.context >= enough), wished)
+
+
+def _gpu_share(model: ModelFacts, gpu: DeviceFacts, num_layers: int, shape: _Shape) -> GpuShare:
+    moved = model.layers[len(model.layers) - (num_layers - 1):]
+    layer_bytes = sum(layer.weight_bytes for layer in moved)
+    kv_bytes = shape.num_tokens * sum(layer.kv_bytes_per_token for layer in moved)
+    spared_bytes = layer_bytes + kv_bytes + (0 if model.shares_output else model.output_bytes)
+    if gpu.is_shared:
+        spared_bytes = -GPU_WORKING_BYTES - (model.output_bytes if model.shares_output else 0)
+    return GpuShare(
+        num_layers=num_layers,
+        weight_bytes=layer_bytes + model.output_bytes,
+        kv_bytes=kv_bytes,
+        spared_bytes=spared_bytes,
     )
 
 
-def _what_would_fit(model: ModelFacts, device: DeviceFacts, limits: LoadLimits, usable: int) -> str:
-    if limits.context_tokens or limits.max_num_seqs or limits.cache_bytes:
+# -- what a person is told ---------------------------------------------------------------------------------------------
+
+
+def _gpu_out_of_memory(model: ModelFacts, gpu: DeviceFacts, num_layers: int, shape: _Shape) -> OutOfMemory:
+    needed = _gpu_share(model, gpu, num_layers, shape).total_bytes
+    return OutOfMemory(
+        f"{model.name} needs {_gib(needed)} of {gpu.name} for {num_layers} layers with {shape.num_seqs} x "
+        f"{shape.context} tokens of context; {_gib(_usable_bytes(gpu))} of {_gib(gpu.total_bytes)} can be used now. "
+        "Set fewer gpu_layers, or leave them out: then as many are taken as fit."
+    )
+
+
+def _out_of_memory(
+    model: ModelFacts, device: DeviceFacts, limits: LoadLimits, smallest: MemoryPlan, gpu: DeviceFacts | None
+) -> OutOfMemory:
+    usable = _usable_bytes(device)
+    beside = f" beside {smallest.gpu_layers} layers on {gpu.name}" if gpu and smallest.gpu_layers else ""
+    return OutOfMemory(
+        f"{model.name} needs {_gib(smallest.total_bytes)}{beside} with {smallest.max_num_seqs} x "
+        f"{smallest.max_model_len} tokens of context ({_gib(model.weight_bytes)} of it weights); "
+        f"{_gib(usable)} of {_gib(device.total_bytes)} can be used now. "
+        + _what_would_fit(model, device, limits, usable, gpu)
+    )
+
+
+def _what_would_fit(
+    model: ModelFacts, device: DeviceFacts, limits: LoadLimits, usable: int, gpu: DeviceFacts | None
+) -> str:
+    if limits.context_tokens or limits.max_num_seqs or limits.cache_bytes or limits.gpu_layers is not None:
         try:
-            smaller = plan(model, device, LoadLimits())
+            smaller = plan(model, device, LoadLimits(), gpu)
         except OutOfMemory:
             pass
         else:
-            return f"It fits with {smaller.max_num_seqs} x {smaller.max_model_len} tokens: lower your limits."
+            shape = f"{smaller.max_num_seqs} x {smaller.max_model_len} tokens"
+            if gpu and smaller.gpu_layers:
+                return f"It fits with {shape} and {smaller.gpu_layers} layers on {gpu.name}: leave your limits out."
+            return f"It fits with {shape}: lower your limits."
     least_kv = 2 * min(MIN_CONTEXT_TOKENS, model.context_length) * model.kv_bytes_per_token
     largest = max(0, usable - least_kv - WORKING_BYTES)
     if largest < 64 << 20:

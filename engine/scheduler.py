@@ -54,9 +54,9 @@ class Scheduler:
         self.blocks = BlockManager(
             num_blocks=info.num_blocks, block_size=info.block_size, prefix_cache=info.prefix_cache
         )
+        self._clock_s = clock_s                                # of `Request.arrival_s`
         self.counters = EngineCounters()
         self._speculation = Speculation(proposer)
-        self._clock_s = clock_s
         self._scheduled_s = 0.0                                # when the last batch was
         self._sequences: dict[str, Sequence] = {}              # all, by request id
         self._running: dict[int, Sequence] = {}                # by slot, oldest first
@@ -95,6 +95,7 @@ class Scheduler:
 
     def schedule(self) -> Batch:
         step = _Step(budget=self._info.max_num_batched_tokens)
+        self._make_way()
         self._continue_running(step)
         self._admit_waiting(step)
         self._give_back_spare(step)
@@ -122,6 +123,7 @@ class Scheduler:
         self._note_cost(batch)
         progress: list[Progress] = []
         num_consumed: Counter[str] = Counter()
+        now_s = self._clock_s()
         for row, sampled in zip(batch.rows, output.tokens, strict=True):
             sequence = self._running[row.slot]
             num_consumed[sequence.request.user] += len(row.token_ids)
@@ -132,6 +134,8 @@ class Scheduler:
                 self.blocks.trim(sequence)
                 self.counters.proposed_tokens += row.num_proposed
                 self.counters.accepted_tokens += len(sampled) - 1
+            if tokens:
+                self.counters.observe_tokens(sequence, len(tokens), now_s)
             if finish_reason is not None:
                 self._end(sequence, finish_reason)
             if tokens or finish_reason is not None:
@@ -170,6 +174,22 @@ class Scheduler:
             if newest is sequence:
                 return False
         return True
+
+    def _make_way(self) -> None:
+        """Where all slots are taken, the newest sequence of whom has most of them goes for one who has none.
+
+        What it computed stays in the cache, so it comes back almost for free, and nobody waits for another's long
+        answers to end.
+        """
+        users = Counter(sequence.request.user for sequence in self._running.values())
+        user, num_slots = users.most_common(1)[0] if users else ("", 0)
+        if self._free_slots or num_slots < 2 or not self._info.prefix_cache or self._waiting.users <= users.keys():
+            return
+        waiting = self._waiting.in_order(self._running.values())
+        newcomer = next(sequence for sequence in waiting if sequence.request.user not in users)
+        newest = next(each for each in reversed(self._running.values()) if each.request.user == user)
+        if newest.request.priority >= newcomer.request.priority:
+            self._preempt(newest)
 
     def _admit_waiting(self, step: _Step) -> None:
         if not (self._waiting and self._free_slots and step.budget):

@@ -33,7 +33,7 @@ class Consumption:
 
 
 class WaitingQueue:
-    """Order: priority; preempted before new; how many of the user's run or wait before it; lately consumed; arrival.
+    """Order: priority; how many of the user's run or wait before it; preempted before new; lately consumed; arrival.
 
     Counting those that wait before it makes users take turns, and makes the order hold while its head is admitted.
     """
@@ -45,6 +45,10 @@ class WaitingQueue:
 
     def __len__(self) -> int:
         return len(self._sequences)
+
+    @property
+    def users(self) -> set[str]:
+        return {sequence.request.user for sequence in self._sequences}
 
     def add(self, sequence: Sequence) -> None:
         self._sequences.append(sequence)
@@ -59,7 +63,7 @@ class WaitingQueue:
             user = sequence.request.user
             priority, is_new, arrival_s = _class_and_arrival(sequence)
             num_consumed_tokens = int(self._consumption.of(user))      # what has faded to nothing must not count
-            ranked.append(((priority, is_new, num_before[user], num_consumed_tokens, arrival_s), sequence))
+            ranked.append(((priority, num_before[user], is_new, num_consumed_tokens, arrival_s), sequence))
             num_before[user] += 1
         return [sequence for _, sequence in sorted(ranked, key=lambda pair: pair[0])]
 

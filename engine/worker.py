@@ -73,6 +73,7 @@ class EngineWorker:
     def __init__(self, name: str, make_backend: Callable[[], Backend], listener: WorkerListener) -> None:
         self.commands: SimpleQueue[Command] = SimpleQueue()
         self.metrics = EngineMetrics()         # replaced, never changed
+        self.end_reason = ""                   # why it ended, for those inside: set before the vocabulary goes
         self._name = name
         self._make_backend = make_backend
         self._listener = listener
@@ -100,6 +101,7 @@ class EngineWorker:
         except Exception as error:
             logger.exception("engine_failed", engine=self._name)
             reason, failed = _failure_sentence(self._name, error), True
+        self.end_reason = reason
         try:
             backend.close()
         except Exception:
@@ -108,6 +110,7 @@ class EngineWorker:
 
     def _serve(self, backend: Backend) -> None:
         scheduler = Scheduler(backend.info, backend.tokenizer.eog_token_ids)
+        self._count(scheduler, backend)
         try:
             while self._take_commands(scheduler, backend):
                 if scheduler.has_work:

@@ -21,16 +21,17 @@ def default(session: Session) -> Model | None:
 
 
 def upsert(session: Session, model: Model) -> Model:
-    """Add the row, or overwrite what is known of the same id but when it was added. The first one is the default."""
-    known = get(session, model.id)
-    if known is None:
-        model.is_default = default(session) is None
-        session.add(model)
-        session.flush()
-        return model
-    for name, value in model.model_dump(exclude={"id", "is_default", "added_at"}).items():
-        setattr(known, name, value)
-    return known
+    """Add the row, or overwrite what is known of the same id but when it was added. The first that chats is default."""
+    row = get(session, model.id)
+    if row is None:
+        row = model
+        session.add(row)
+    else:
+        for name, value in model.model_dump(exclude={"id", "is_default", "added_at"}).items():
+            setattr(row, name, value)
+    row.is_default = row.is_default and not row.embeds
+    _see_to_a_default(session)
+    return row
 
 
 def set_default(session: Session, model_id: str) -> bool:
@@ -42,12 +43,17 @@ def set_default(session: Session, model_id: str) -> bool:
 
 
 def remove(session: Session, model_id: str) -> bool:
-    """Forget the row, never the file. If it was the default, the oldest that is left becomes it."""
+    """Forget the row, never the file. If it was the default, the oldest that is left and can chat is it."""
     model = get(session, model_id)
     if model is None:
         return False
     session.delete(model)
-    session.flush()
-    if default(session) is None and (rest := list_all(session)):
-        rest[0].is_default = True
+    _see_to_a_default(session)
     return True
+
+
+def _see_to_a_default(session: Session) -> None:
+    """Where there is none, the oldest model that can chat."""
+    session.flush()
+    if default(session) is None and (able := [model for model in list_all(session) if not model.embeds]):
+        able[0].is_default = True

@@ -151,6 +151,9 @@ class Model(SQLModel, table=True):
     size_bytes: int
     modified_ns: int                                      # of the file: a changed file is another version
     context_tokens: int = 0                               # what the model was trained for
+    # LoRA adapters laid over it: {path, scale, size_bytes, modified_ns} of each.
+    adapters: list[dict[str, Any]] = Field(default_factory=list, sa_column=Column(JSON, nullable=False))
+    embeds: bool = False                                  # it makes vectors of texts, and cannot chat
     is_starter: bool = False
     is_default: bool = False
     added_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)

@@ -6,11 +6,11 @@ from fastapi import APIRouter, FastAPI, Request
 from starlette.exceptions import HTTPException
 from starlette.types import Receive, Scope, Send
 
-from app.api import openai_chat, openai_completions, openai_models
+from app.api import openai_chat, openai_completions, openai_embeddings, openai_models
 from app.api.errors import install_error_handlers
 from app.services.container import Services
 
-_ROUTES = "/v1/chat/completions, /v1/completions, /v1/models and /v1/models/{id}"
+_ROUTES = "/v1/chat/completions, /v1/completions, /v1/embeddings, /v1/models and /v1/models/{id}"
 _METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 
 without_prefix = APIRouter()        # stands at the root, for base URLs that lack the /v1, or a path after it
@@ -19,7 +19,7 @@ without_prefix = APIRouter()        # stands at the root, for base URLs that lac
 def openai_app(services: Services) -> FastAPI:
     app = FastAPI(openapi_url=None, redirect_slashes=False)
     app.state.services = services
-    for module in (openai_chat, openai_completions, openai_models):
+    for module in (openai_chat, openai_completions, openai_embeddings, openai_models):
         app.include_router(module.router)
     app.router.default = _unknown
     install_error_handlers(app)
@@ -41,6 +41,7 @@ def _lacks_route() -> None:
 
 @without_prefix.api_route("/chat/completions", methods=_METHODS)
 @without_prefix.api_route("/completions", methods=_METHODS)
+@without_prefix.api_route("/embeddings", methods=_METHODS)
 def _lacks_prefix(request: Request) -> None:
     path = request.url.path
     raise HTTPException(404, f"There is no {path} here: use /v1{path}. The base URL for clients ends in /v1.")

@@ -86,6 +86,9 @@ def _limits(settings: Settings) -> LoadLimits:
         max_num_seqs=settings.max_num_seqs,
         cache_bytes=settings.cache_bytes,
         threads=settings.threads,
+        kv_type=settings.kv_type,
+        gpu_layers=settings.gpu_layers,
+        main_gpu=settings.main_gpu,
         max_queue=settings.max_queue,
         state_dir=settings.data_dir / "cache",
     )

@@ -188,17 +188,16 @@ class EngineRegistry:
     async def _load_with_room(self, spec: ModelSpec, place: _Place) -> Engine:
         while True:
             try:
-                return await self.loader(spec, replace(self.limits, promised_bytes=self._promised_bytes()))
+                promised = [_promised_bytes(engine) for engine in self.loaded().values()]
+                limits = replace(
+                    self.limits,
+                    promised_bytes=sum(host_bytes for host_bytes, _ in promised),
+                    promised_gpu_bytes=sum(gpu_bytes for _, gpu_bytes in promised),
+                )
+                return await self.loader(spec, limits)
             except OutOfMemory:
                 if not await self._make_room(place):
                     raise
-
-    def _promised_bytes(self) -> int:
-        """What the loaded models may still take: their memory grows with their chats, up to what was planned."""
-        return sum(
-            max(0, engine.info.kv_bytes + engine.info.cache_bytes - engine.metrics().held_bytes)
-            for engine in self.loaded().values()
-        )
 
     async def _make_room(self, wanted: _Place) -> bool:
         """Unload the least recently used idle model, or wait until one is idle; False where nothing else is loaded."""
@@ -230,6 +229,13 @@ class EngineRegistry:
     def _set(self, place: _Place, state: ModelState, reason: str = "") -> None:
         place.state, place.reason = state, reason
         self.changes.announce_all(Change("models", None))
+
+
+def _promised_bytes(engine: Engine) -> tuple[int, int]:
+    """What a loaded model may still take of the host and of a GPU: its memory grows with its chats, up to the plan."""
+    info = engine.info
+    promised = max(0, info.kv_bytes + info.cache_bytes - engine.metrics().held_bytes)
+    return promised, min(promised, info.gpu_kv_bytes)
 
 
 async def _outcome(loading: asyncio.Task[None], model_id: str) -> None:

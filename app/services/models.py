@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import structlog
 
@@ -20,6 +22,7 @@ from app.settings import Settings
 from engine.errors import ModelLoadError
 from engine.gguf import read_header
 from engine.load import ModelSpec
+from engine.lora import Adapter, read_adapters
 from store import models
 from store.database import Database
 from store.tables import Model
@@ -55,31 +58,42 @@ class ModelService:
         return await self._db.read(models.default)
 
     async def set_default(self, model_id: str) -> None:
-        await self.find(model_id)
+        model = await self.find(model_id)
+        if model.embeds:
+            raise Conflict(f"{model.name} makes embeddings and cannot chat. Choose another model as the default.")
         await self._db.run(models.set_default, model_id)
         self._changes.announce_all(Change("models"))
 
-    async def add(self, path: Path) -> Model:
-        """Make a file known; it stays where it is. Raises InvalidInput where it is no model that we can read."""
-        model = await asyncio.to_thread(_describe, path)
+    async def add(self, path: Path, *, name: str = "", adapters: Sequence[Adapter] = ()) -> Model:
+        """Make a file known, alone or with adapters over it: each such set is a model of its own. Files stay where they
+        are. Raises InvalidInput where they are no model that we can read, or do not fit one another.
+        """
+        model = await asyncio.to_thread(_describe, path, name.strip(), adapters)
         known = await self._db.read(models.list_all)
-        same_file = next((each for each in known if each.path == model.path), None)
-        model.id = same_file.id if same_file else _free_id(model.id, {each.id for each in known})
+        same = next((each for each in known if _parts_of(each) == _parts_of(model)), None)
+        model.id = same.id if same else _free_id(model.id, {each.id for each in known})
         model = await self._db.run(models.upsert, model)
         self._changes.announce_all(Change("models"))
         return model
 
     async def remove(self, model_id: str) -> None:
-        """Unload and forget a model. Its file goes too if it lies in the models folder, and only then."""
+        """Unload and forget a model. Its files in the models folder go too, but for those that other models need."""
         model = await self.find(model_id)
         if model.is_starter:
             raise Conflict(f"{model.name} came with Inglenook and goes with it; it cannot be removed alone.")
         await self._db.run(models.remove, model_id)     # first: whoever asks for it in between must not load it again
         await self._engines.forget(model_id)
-        path = Path(model.path)
-        if path.is_relative_to(self._models_dir.resolve()):
+        for path in await self.files_that_go_with(model):
             await asyncio.to_thread(path.unlink, missing_ok=True)
         self._changes.announce_all(Change("models"))
+
+    async def files_that_go_with(self, model: Model) -> tuple[Path, ...]:
+        """Those that `remove` deletes."""
+        others = {
+            path for each in await self._db.read(models.list_all) if each.id != model.id for path in paths_of(each)
+        }
+        folder = self._models_dir.resolve()
+        return tuple(path for path in paths_of(model) if path.is_relative_to(folder) and path not in others)
 
     async def register_starter(self) -> Model | None:
         """At start: the starter model, where its package is installed. Its header is read only if the file is new."""
@@ -108,9 +122,33 @@ async def find_model(db: Database, model_id: str) -> Model:
 
 async def spec_of(db: Database, model_id: str) -> ModelSpec:
     """What the loader needs to know of a model."""
-    model = await find_model(db, model_id)
+    return spec_from(await find_model(db, model_id))
+
+
+def spec_from(model: Model) -> ModelSpec:
     path = Path(model.path)
-    return ModelSpec(model.id, model.name, path, f"{path.name}, {model.size_bytes} bytes, {model.modified_ns}")
+    version = "".join((
+        f"{path.name}, {model.size_bytes} bytes, {model.modified_ns}",
+        *(
+            f"; {Path(each['path']).name} at {each['scale']}, {each['size_bytes']} bytes, {each['modified_ns']}"
+            for each in model.adapters
+        ),
+    ))
+    adapters = tuple(Adapter(Path(each["path"]), each["scale"]) for each in model.adapters)
+    return ModelSpec(model.id, model.name, path, version, adapters)
+
+
+def paths_of(model: Model) -> list[Path]:
+    """The model's file, and those of its adapters."""
+    return [Path(model.path), *(Path(each["path"]) for each in model.adapters)]
+
+
+def size_on_disk(listed: Sequence[Model]) -> int:
+    """In bytes; a file that several models use counts once."""
+    sizes = {model.path: model.size_bytes for model in listed}
+    for model in listed:
+        sizes |= {each["path"]: each["size_bytes"] for each in model.adapters}
+    return sum(sizes.values())
 
 
 def find_starter() -> Path | None:
@@ -121,22 +159,19 @@ def find_starter() -> Path | None:
     return files[0].resolve() if files else None
 
 
-def _describe(path: Path) -> Model:
-    try:
-        path = path.expanduser().resolve()
-        str(path).encode()
-    except (OSError, RuntimeError, ValueError) as error:        # no such home, a loop of links, no text
-        raise InvalidInput(f"{str(path)!a} is no path that can be used here ({error}).", field="path") from error
-    if not path.is_file():
-        raise InvalidInput(f"There is no file {path}.", field="path")
+def _describe(path: Path, name: str = "", adapters: Sequence[Adapter] = ()) -> Model:
+    path = _resolved(path)
+    adapters = [Adapter(_resolved(adapter.path), adapter.scale) for adapter in adapters]
     try:
         header = read_header(path)
+        read_adapters(adapters, header)
     except ModelLoadError as error:
         raise InvalidInput(str(error), field="path") from error
     stat = path.stat()
+    stems = [adapter.path.stem for adapter in adapters]
     return Model(
-        id=_slug(path.stem),
-        name=header.name or path.stem,
+        id=_slug(name or "-".join([path.stem, *stems])),
+        name=name or " + ".join([header.name or path.stem, *stems]),
         path=str(path),
         file_format="gguf",
         architecture=header.architecture,
@@ -144,7 +179,32 @@ def _describe(path: Path) -> Model:
         size_bytes=stat.st_size,
         modified_ns=stat.st_mtime_ns,
         context_tokens=header.context_length,
+        adapters=[_stored(adapter) for adapter in adapters],
+        embeds=bool(header.pooling),
     )
+
+
+def _stored(adapter: Adapter) -> dict[str, Any]:
+    stat = adapter.path.stat()
+    return {
+        "path": str(adapter.path), "scale": adapter.scale, "size_bytes": stat.st_size, "modified_ns": stat.st_mtime_ns
+    }
+
+
+def _resolved(path: Path) -> Path:
+    try:
+        path = path.expanduser().resolve()
+        str(path).encode()
+    except (OSError, RuntimeError, ValueError) as error:        # no such home, a loop of links, no text
+        raise InvalidInput(f"{str(path)!a} is no path that can be used here ({error}).", field="path") from error
+    if not path.is_file():
+        raise InvalidInput(f"There is no file {path}.", field="path")
+    return path
+
+
+def _parts_of(model: Model) -> tuple[str, list[tuple[str, float]]]:
+    """What tells one model from another."""
+    return model.path, [(each["path"], each["scale"]) for each in model.adapters]
 
 
 def _slug(name: str) -> str:

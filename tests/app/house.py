@@ -9,6 +9,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,9 +18,11 @@ import httpx
 from app.main import Ready, Server
 from app.services.container import Services
 from app.settings import Settings
+from engine.backends.embedder import Embedder, EmbedderInfo
 from engine.backends.scripted import ScriptedBackend
 from engine.core import EngineCore
-from engine.engine import EngineInfo
+from engine.embedding import EmbeddingEngine
+from engine.engine import Engine, EngineInfo
 from engine.load import LoadLimits, ModelSpec
 from engine.local import LocalEngine
 from store import models
@@ -31,6 +34,7 @@ PASSWORD = "correct horse battery"
 PATIENCE_S = 30
 NO_TLS = False              # spares each client the reading of certificates
 MakeBackend = Callable[[], ScriptedBackend]
+MakeEmbedder = Callable[[], Embedder]
 
 
 async def turn() -> None:
@@ -51,9 +55,14 @@ class Shelf:
     makers: dict[str, MakeBackend] = field(default_factory=dict)
     loads: list[str] = field(default_factory=list)
     backends: dict[str, ScriptedBackend] = field(default_factory=dict)
+    embedders: dict[str, MakeEmbedder] = field(default_factory=dict)
 
-    async def load(self, spec: ModelSpec, limits: LoadLimits) -> LocalEngine:
+    async def load(self, spec: ModelSpec, limits: LoadLimits) -> Engine:
         self.loads.append(spec.model_id)
+        if make := self.embedders.get(spec.model_id):
+            return await EmbeddingEngine.start(
+                spec.model_id, make, partial(_describe, spec), max_queue=limits.max_queue
+            )
         core = await EngineCore.start(
             spec.model_id, lambda: self._make(spec.model_id), max_queue=limits.max_queue
         )
@@ -77,15 +86,39 @@ class Shelf:
     async def put(self, services: Services, model_id: str, make: MakeBackend | str) -> None:
         """Make a model known that answers as `make`'s back end does, or always with this text."""
         self.makers[model_id] = make if callable(make) else lambda: ScriptedBackend(make)
-        row = Model(
-            id=model_id,
-            name=model_id.title(),
-            path=f"/nowhere/{model_id}.gguf",
-            file_format="gguf",
-            size_bytes=1,
-            modified_ns=1,
-        )
-        await services.db.run(models.upsert, row)
+        await services.db.run(models.upsert, _row(model_id))
+
+    async def put_embedder(self, services: Services, model_id: str, make: MakeEmbedder) -> None:
+        """Make a model known that embeds."""
+        self.embedders[model_id] = make
+        await services.db.run(models.upsert, _row(model_id, embeds=True))
+
+
+def _row(model_id: str, *, embeds: bool = False) -> Model:
+    return Model(
+        id=model_id,
+        name=model_id.title(),
+        path=f"/nowhere/{model_id}.gguf",
+        file_format="gguf",
+        size_bytes=1,
+        modified_ns=1,
+        embeds=embeds,
+    )
+
+
+def _describe(spec: ModelSpec, embedder: EmbedderInfo) -> EngineInfo:
+    return EngineInfo(
+        model_id=spec.model_id,
+        name=spec.name,
+        version=spec.version,
+        backend=embedder.name,
+        device=embedder.device,
+        quantisation="",
+        max_model_len=embedder.max_model_len,
+        max_num_seqs=embedder.max_num_inputs,
+        has_chat_template=False,
+        embedding_width=embedder.width,
+    )
 
 
 class House:

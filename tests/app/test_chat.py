@@ -18,6 +18,7 @@ from engine.backends.scripted_tokenizer import THINKING_TEMPLATE, ByteTokenizer
 from store.tables import Message, MessageRole, MessageStatus
 from tests.app.conftest import COUNTING, PARIS
 from tests.app.house import PASSWORD, Shelf, turn, until
+from tests.engine.scripted_embedder import ScriptedEmbedder
 
 QUESTION = "What is the capital of France?"
 
@@ -327,6 +328,14 @@ async def test_a_model_that_breaks_fails_the_answer_with_a_sentence(
     assert answer.content == COUNTING[:4]
     assert answer.error is not None
     assert answer.error.endswith(".")
+
+
+async def test_a_model_that_embeds_cannot_answer_and_says_so(services: Services, user_id: str, shelf: Shelf) -> None:
+    await shelf.put_embedder(services, "vectors", ScriptedEmbedder)
+    answer = await ended(services, await services.chat.send(user_id, None, "Hi", model_id="vectors"))
+    assert answer.status is MessageStatus.FAILED
+    assert answer.error is not None
+    assert "makes embeddings and cannot write" in answer.error
 
 
 async def test_a_message_longer_than_the_window_fails_and_says_by_how_much(services: Services, user_id: str) -> None:

@@ -21,6 +21,7 @@ import pytest
 
 from app import cli
 from tests.engine.tiny_gguf import write_tiny_gguf
+from tests.engine.tiny_lora import random_factors, write_tiny_adapter
 
 PASSWORD = "correct horse battery"
 PATIENCE_S = 60
@@ -211,6 +212,31 @@ class TestModels:
         assert str(file) in inglenook("models", "list").out
         assert file.exists()
 
+    def test_an_adapter_over_it_is_another_model(self, inglenook: Inglenook, tmp_path: Path) -> None:
+        base = write_tiny_gguf(tmp_path / "Tiny.gguf")
+        style = write_tiny_adapter(tmp_path / "a=1.gguf", random_factors())
+        assert inglenook("models", "add", str(base)).exit_code == 0
+        adapters = ("--lora", f"{style}=0.5", "--lora", str(style))
+        outcome = inglenook("models", "add", str(base), *adapters, "--name", "Bard")
+        assert outcome.out == "Bard is there, as bard.\n", outcome.err
+        listed = {line[2:].split()[0]: line for line in inglenook("models", "list").out.splitlines()}
+        assert listed["tiny"].endswith(str(base))
+        assert listed["bard"].endswith(f"{base} + {style}=0.5 + {style}=1")
+
+    @pytest.mark.parametrize("adapter, words", [
+        ("gone.gguf", "There is no file"), ("style.gguf=nan", "Give a number of -100 to 100"),
+        ("base.gguf=2", "base.gguf is no adapter"),
+    ])
+    def test_an_adapter_that_is_none_is_refused(
+        self, inglenook: Inglenook, tmp_path: Path, adapter: str, words: str
+    ) -> None:
+        base = write_tiny_gguf(tmp_path / "base.gguf")
+        write_tiny_adapter(tmp_path / "style.gguf", random_factors())
+        outcome = inglenook("models", "add", str(base), "--lora", str(tmp_path / adapter))
+        assert (outcome.exit_code, len(outcome.err.splitlines())) == (1, 1)
+        assert words in outcome.err
+        assert "base" not in inglenook("models", "list").out
+
     def test_what_is_no_model_is_refused(self, inglenook: Inglenook, tmp_path: Path) -> None:
         file = tmp_path / "holiday.gguf"
         file.write_bytes(b"GIF89a")
@@ -228,6 +254,12 @@ class TestSettings:
         outcome = inglenook("users", "list")
         assert outcome.exit_code == 2
         assert "INGLENOOK_PORT" in outcome.err
+
+    def test_an_unknown_type_of_kv_names_those_there_are(self, inglenook: Inglenook) -> None:
+        outcome = inglenook("serve", "--kv-type", "q4_0", "--no-browser")
+        assert outcome.exit_code == 2
+        assert "The setting kv_type (flag, INGLENOOK_KV_TYPE or inglenook.toml)" in outcome.err
+        assert "'f16' or 'q8_0'" in outcome.err
 
     def test_a_setting_that_does_not_exist(self, inglenook: Inglenook, data_dir: Path) -> None:
         data_dir.mkdir()

@@ -164,12 +164,12 @@ class SmallMachine:
 async def test_the_next_model_gets_none_of_what_the_loaded_ones_may_still_take(
     services: Services, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    promised: list[int] = []
+    promised: list[tuple[int, int]] = []
 
     async def load(spec: ModelSpec, limits: LoadLimits) -> LocalEngine:
-        promised.append(limits.promised_bytes)
+        promised.append((limits.promised_bytes, limits.promised_gpu_bytes))
         engine = await shelf.load(spec, limits)
-        engine._info = replace(engine.info, kv_bytes=1000, cache_bytes=500)
+        engine._info = replace(engine.info, kv_bytes=1000, cache_bytes=500, gpu_kv_bytes=700)
         return engine
 
     monkeypatch.setattr(ScriptedBackend, "held_bytes", 300)
@@ -182,7 +182,7 @@ async def test_the_next_model_gets_none_of_what_the_loaded_ones_may_still_take(
     await services.engines.unload("parrot")
     await services.engines.unload("second")
     await services.engines.load("parrot")
-    assert promised == [0, 1200, 0]
+    assert promised == [(0, 0), (1200, 700), (0, 0)]
 
 
 async def test_an_idle_model_makes_room_for_the_next(services: Services, shelf: Shelf) -> None:

@@ -158,7 +158,7 @@ def test_texts_are_compressed_but_not_event_streams(anna: Person) -> None:
         ("OPTIONS", "/v1", 404),
         ("GET", "/v1/", 404),
         ("GET", "/v1/nothing", 404),
-        ("POST", "/v1/embeddings", 404),
+        ("GET", "/v1/embeddings", 405),
         ("POST", "/v1/v1/chat/completions", 404),
         ("GET", "/v1/models/no/such", 404),
         ("GET", "/v1/chat/completions", 405),
@@ -166,6 +166,7 @@ def test_texts_are_compressed_but_not_event_streams(anna: Person) -> None:
         ("POST", "/chat/completions", 404),
         ("POST", "/completions", 404),
         ("PUT", "/completions", 404),
+        ("POST", "/embeddings", 404),
     ],
 )
 def test_wrong_routes_are_answered_in_openais_shape(anna: Person, method: str, path: str, status: int) -> None:

@@ -6,13 +6,18 @@ import asyncio
 import shutil
 from pathlib import Path
 
+import gguf
 import pytest
 
 from app.errors import Conflict, InvalidInput, ModelNotFound, ModelUnavailable
 from app.services.container import Services
 from app.services.engines import ModelState
-from app.services.models import STARTER_ID, find_starter
+from app.services.models import STARTER_ID, find_starter, size_on_disk, spec_of
+from engine.lora import Adapter
 from tests.app.house import Shelf, turn
+from tests.engine.tiny_bert import write_tiny_bert
+from tests.engine.tiny_gguf import write_tiny_gguf
+from tests.engine.tiny_lora import random_factors, write_tiny_adapter
 
 
 @pytest.fixture
@@ -30,6 +35,10 @@ def file(tmp_path: Path) -> Path:
 
 def is_there(path: Path) -> bool:
     return path.exists()
+
+
+def size_of(path: Path) -> int:
+    return path.stat().st_size
 
 
 async def test_the_starter_is_there_from_the_first_start_and_said_to_be_one(services: Services) -> None:
@@ -113,6 +122,53 @@ async def test_removing_unloads_and_forgets_but_deletes_only_what_lies_in_the_mo
         await services.models.find("parrot")
 
 
+class TestAdapters:
+    @pytest.fixture
+    def base(self, tmp_path: Path) -> Path:
+        return write_tiny_gguf(tmp_path / "base.gguf")
+
+    @pytest.fixture
+    def style(self, tmp_path: Path) -> Path:
+        return write_tiny_adapter(tmp_path / "style.gguf", random_factors())
+
+    async def test_make_a_model_of_their_own_beside_the_base(self, services: Services, base: Path, style: Path) -> None:
+        plain = await services.models.add(base)
+        adapted = await services.models.add(base, adapters=[Adapter(style, 0.5)])
+        assert (adapted.id, adapted.name) == ("base-style", "Tiny 0 + style")
+        assert adapted.id != plain.id
+        again = await services.models.add(base, adapters=[Adapter(style, 0.5)], name="Bard")
+        assert (again.id, again.name) == ("base-style", "Bard")
+        other = await services.models.add(base, adapters=[Adapter(style, 1.0)])
+        assert other.id == "base-style-2"
+        specs = [await spec_of(services.db, model.id) for model in (plain, adapted, other)]
+        assert len({spec.version for spec in specs}) == 3
+        assert specs[1].version.startswith(f"{specs[0].version}; style.gguf at 0.5, {size_of(style)} bytes, ")
+        assert specs[1].adapters == (Adapter(style, 0.5),)
+        assert size_on_disk([plain, adapted, other]) == size_of(base) + size_of(style)
+
+    async def test_that_do_not_fit_are_refused(self, services: Services, base: Path, tmp_path: Path) -> None:
+        other = write_tiny_adapter(tmp_path / "other.gguf", random_factors(), architecture="qwen2")
+        with pytest.raises(InvalidInput, match="for the architecture 'qwen2'") as refused:
+            await services.models.add(base, adapters=[Adapter(other)])
+        assert refused.value.field == "path"
+        assert len(await services.models.list()) == 1
+
+    async def test_share_files_that_stay_while_another_model_needs_them(
+        self, services: Services, base: Path, style: Path
+    ) -> None:
+        folder = services.settings.models_dir
+        folder.mkdir(parents=True)
+        base, style = (Path(shutil.move(path, folder)) for path in (base, style))
+        plain = await services.models.add(base)
+        adapted = await services.models.add(base, adapters=[Adapter(style)])
+        stronger = await services.models.add(base, adapters=[Adapter(style, 2.0)])
+        there = []
+        for model in (plain, adapted, stronger):
+            await services.models.remove(model.id)
+            there.append((is_there(base), is_there(style)))
+        assert there == [(True, True), (True, True), (False, False)]
+
+
 async def test_a_model_asked_for_while_it_is_removed_does_not_stay_in_memory(
     services: Services, shelf: Shelf
 ) -> None:
@@ -137,3 +193,12 @@ async def test_the_starter_cannot_be_removed(services: Services) -> None:
     await services.start()
     with pytest.raises(Conflict):
         await services.models.remove(STARTER_ID)
+
+
+async def test_a_file_that_embeds_is_known_as_such_and_is_no_default(services: Services, tmp_path: Path) -> None:
+    model = await services.models.add(write_tiny_bert(tmp_path / "vectors.gguf"))
+    assert (model.embeds, model.is_default, model.architecture) == (True, False, "bert")
+    with pytest.raises(Conflict, match="makes embeddings and cannot chat"):
+        await services.models.set_default(model.id)
+    with pytest.raises(InvalidInput, match="ranks texts"):
+        await services.models.add(write_tiny_bert(tmp_path / "ranks.gguf", pooling=gguf.PoolingType.RANK))

@@ -303,6 +303,18 @@ class TestFailure:
                 await failed.wait()
             assert "Slots [0] are held" in str(inbox.core.failure)
 
+    async def test_who_reads_its_last_tokens_when_the_vocabulary_is_gone_hears_what_ended_the_engine(self) -> None:
+        heard: asyncio.Future[CoreOutput] = asyncio.get_running_loop().create_future()
+        async with started(ScriptedBackend(TEXT, fail_at_step=2)) as inbox:
+            def read_late(output: CoreOutput) -> None:
+                if output.error is None:
+                    inbox.core._worker.join()
+                    raise EngineFailed("The model was unloaded. Load it again.")
+                heard.set_result(output)
+
+            inbox.core.submit(request("r", "hello", max_tokens=9), read_late)
+            assert str((await heard).error).startswith("toy stopped: The script fails at step 2.")
+
     async def test_a_listener_that_raises_loses_only_its_own_request(self, gate: Gate) -> None:
         async with started(ScriptedBackend(TEXT, gate=gate)) as inbox:
             def broken(output: CoreOutput) -> None:
@@ -406,3 +418,10 @@ class TestEnd:
         core._worker.join()
         assert backend.is_closed
         assert len(backend.steps) <= 2
+
+
+async def test_a_loaded_engine_tells_its_blocks_before_it_was_ever_asked() -> None:
+    async with started(ScriptedBackend(TEXT)) as inbox, asyncio.timeout(10):
+        while inbox.core.snapshot().num_blocks == 0:      # noqa: ASYNC110 - the thread says it first of all, not to us
+            await asyncio.sleep(0)
+        assert inbox.core.snapshot().num_free_blocks == inbox.core.snapshot().num_blocks == 512

@@ -83,7 +83,7 @@ class TestAGoodFile:
         header = read_header(tiny)
         assert header.kv_bytes_per_token("f16") == 2 * 2 * 32 * 2       # layers, K and V, two heads of 16, bytes
         assert header.kv_bytes_per_token("f32") == 512
-        assert header.kv_bytes_per_token("q8_0") == 136
+        assert header.kv_bytes_by_layer("f16") == (128, 128)
 
     def test_does_not_keep_its_vocabulary(self, tiny: Path) -> None:
         tokens = read_header(tiny).metadata["tokenizer.ggml.tokens"]
@@ -93,7 +93,7 @@ class TestAGoodFile:
         heads = key("llama.attention.head_count_kv", ARRAY, struct.pack("<IQ2I", UINT32, 2, 1, 4))
         path = tmp_path / "m.gguf"
         path.write_bytes(file_of(*BASICS, heads, tensors=(tensor("t", (32,)),), data=b"\0" * 128))
-        assert read_header(path).kv_values_per_token == (1 + 4) * 2 * 16
+        assert read_header(path).kv_values_by_layer == (1 * 2 * 16, 4 * 2 * 16)
 
     def test_names_the_type_of_most_weights_where_the_recipe_is_unknown(self, tmp_path: Path) -> None:
         path = tmp_path / "m.gguf"

@@ -8,7 +8,9 @@ import psutil
 import pytest
 
 from engine import hardware
-from engine.hardware import cpu_device, inspect_machine, native_devices
+from engine.backends.llama_cpp import devices
+from engine.backends.llama_cpp.devices import usable_gpus
+from engine.hardware import NativeDevice, cpu_device, find_gpus, gpu_device, inspect_machine, native_devices
 
 
 def test_this_machine_has_cores_and_memory() -> None:
@@ -27,7 +29,55 @@ def test_what_other_models_were_promised_is_not_available() -> None:
 
 
 def test_the_library_finds_the_processor() -> None:
-    assert "CPU" in [device.name for device in native_devices()]
+    assert ("CPU", "cpu") in [(device.name, device.kind) for device in native_devices()]
+
+
+class TestGpus:
+    async def test_a_build_without_parts_for_any_is_not_asked(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        names = ("libggml-base.so.0", "libggml-cpu.so", "libggml.so", "libllama.so", "ggml-blas.dll")
+        monkeypatch.setattr(devices, "library_files", lambda: [Path(name) for name in names])
+        monkeypatch.setattr("asyncio.create_subprocess_exec", None)
+        assert await find_gpus() == ()
+
+    @pytest.mark.parametrize("part", ["libggml-cuda.so", "ggml-vulkan.dll", "libggml-metal.dylib", "libggml-hip.so.0"])
+    async def test_one_with_such_a_part_is_asked_in_a_process_of_its_own(
+        self, monkeypatch: pytest.MonkeyPatch, part: str
+    ) -> None:
+        asked: list[list[devices.Device]] = []
+        monkeypatch.setattr(devices, "library_files", lambda: [Path(part)])
+        monkeypatch.setattr(devices, "usable_gpus", lambda found: asked.append(found) or usable_gpus(found))
+        assert await find_gpus() == ()
+        ((name, kind, _, total_bytes, _),), = asked
+        assert (name, kind) == ("CPU", "cpu")
+        assert total_bytes > 0
+
+    @pytest.mark.parametrize("script", ["import os; os.abort()", "print('[no list')", "print('{}')", ""])
+    async def test_what_goes_wrong_there_means_none(self, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+        start = devices.asyncio.create_subprocess_exec
+
+        async def start_another(program: str, *_: str, **options: object) -> devices.asyncio.subprocess.Process:
+            return await start(program, "-c", script, **options)
+
+        monkeypatch.setattr(devices, "library_files", lambda: [Path("libggml-cuda.so")])
+        monkeypatch.setattr(devices.asyncio, "create_subprocess_exec", start_another)
+        assert await find_gpus() == ()
+
+    def test_integrated_ones_serve_only_where_there_is_no_other(self) -> None:
+        cpu, card, chip = (("CPU", "cpu", "", 9, 9), ("CUDA0", "gpu", "", 9, 9), ("Vulkan0", "igpu", "", 9, 9))
+        assert usable_gpus([chip, card, cpu]) == [card]
+        assert usable_gpus([chip, cpu]) == [chip]
+        assert usable_gpus([cpu]) == []
+
+    def test_a_card_that_two_drivers_show_is_taken_once(self) -> None:
+        found = [(name, "gpu", "", 9, 9) for name in ("CUDA0", "CUDA1", "Vulkan0", "Vulkan1")]
+        assert usable_gpus(found) == found[:2]
+
+    @pytest.mark.parametrize("name, kind, is_shared", [
+        ("CUDA0", "gpu", False), ("Vulkan0", "igpu", True), ("Metal", "gpu", True), ("MTL0", "gpu", True),
+    ])
+    def test_memory_is_the_cards_or_the_hosts(self, name: str, kind: str, is_shared: bool) -> None:
+        facts = gpu_device(NativeDevice(name, kind, "", 1000, 600), promised_bytes=100)
+        assert (facts.total_bytes, facts.available_bytes, facts.is_shared) == (1000, 500, is_shared)
 
 
 @pytest.mark.parametrize("files", [

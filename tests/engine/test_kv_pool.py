@@ -63,12 +63,13 @@ class TestAPiece:
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NativeModel]:
-    opened = NativeModel(write_tiny_gguf(tmp_path_factory.mktemp("kv") / "tiny.gguf"), RunOptions())
+    path = write_tiny_gguf(tmp_path_factory.mktemp("kv") / "tiny.gguf", heads=2, kv_heads=1)   # q8_0 wants heads of 32
+    opened = NativeModel(path, RunOptions())
     yield opened
     opened.close()
 
 
-@pytest.fixture(params=["f16", "f32"])
+@pytest.fixture(params=["f16", "f32", "q8_0"])
 def context(model: NativeModel, request: pytest.FixtureRequest) -> Iterator[Context]:
     made = Context(model, SHAPE, num_batch_tokens=64, num_threads=1, kv_type=request.param)
     yield made
@@ -116,7 +117,7 @@ class TestAState:
         assert np.array_equal(expected, again)
 
     def test_knows_the_bytes_of_a_token(self, model: NativeModel) -> None:
-        expected = {"f16": 256, "f32": 512}
+        expected = {"f16": 256, "f32": 512, "q8_0": 136}
         for kv_type, num_bytes in expected.items():
             context = Context(model, SHAPE, num_batch_tokens=64, num_threads=1, kv_type=kv_type)
             assert layout_of(context).token_bytes == num_bytes

@@ -168,6 +168,26 @@ def test_a_block_that_is_not_there_ends_the_engine_and_not_the_process(make: Mak
         make().execute(Batch(rows=[row]))
 
 
+@pytest.mark.parametrize("swap", ["cut short", "overwritten", "replaced", "deleted"])
+def test_a_model_goes_on_whatever_becomes_of_its_file(folder: Path, make: Make, swap: str) -> None:
+    path = folder / "swapped.gguf"
+    write_tiny_gguf(path)
+    drive = Driver(make(path))
+    before = drive.run(ask("before", STORY, max_tokens=20))["before"]
+    match swap:
+        case "cut short":
+            path.write_bytes(b"")
+        case "overwritten":
+            with path.open("r+b") as file:
+                file.write(b"\xff" * path.stat().st_size)
+        case "replaced":
+            write_tiny_gguf(path.with_suffix(".new"))
+            path.with_suffix(".new").replace(path)
+        case "deleted":
+            path.unlink()
+    assert drive.run(ask("after", STORY, max_tokens=20))["after"] == before
+
+
 def test_a_slot_that_is_held_by_nobody_is_found(make: Make) -> None:
     backend = make()
     backend.execute(Batch(rows=[BatchRow(slot=3, token_ids=[1], position=0, block_table=[0])]))

@@ -8,7 +8,9 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import gguf
 import pytest
@@ -16,12 +18,16 @@ import pytest
 from engine.engine import ChatMessage, ChatRequest
 from engine.errors import ModelLoadError, OutOfMemory
 from engine.gguf import GgufHeader, read_header
+from engine.hardware import NativeDevice
 from engine.load import LoadLimits, ModelSpec, load_engine, num_batched_tokens
+from engine.memory import DeviceFacts, LayerFacts, MemoryPlan, ModelFacts, plan
 from engine.params import SamplingParams
 from tests.engine.tiny_gguf import write_tiny_gguf
 
 ROOT = Path(__file__).parents[2]
 CHILD = "from engine.backends.llama_cpp import trial_child; trial_child.main()"
+CARD = NativeDevice("CUDA0", "gpu", "A card", 8000, 6000)
+Asked = list[tuple[ModelFacts, DeviceFacts | None]]
 CHILD_THAT_HANGS = f"""
 import threading
 from engine.backends.llama_cpp import trial_child
@@ -91,6 +97,78 @@ class TestRefusedBeforeAnythingNative:
     async def test_more_than_the_memory(self, tiny: Path) -> None:
         with pytest.raises(OutOfMemory, match=r"It fits with 8 x 4096 tokens: lower your limits\."):
             await load_engine(spec_of(tiny), LoadLimits(cache_bytes=1 << 50))
+
+
+class TestTheGpu:
+    @pytest.fixture(autouse=True)
+    def gpus(self, monkeypatch: pytest.MonkeyPatch) -> list[NativeDevice]:
+        """What is found: any that a test puts here."""
+        found: list[NativeDevice] = []
+
+        async def find() -> tuple[NativeDevice, ...]:
+            return tuple(found)
+
+        monkeypatch.setattr("engine.load.find_gpus", find)
+        return found
+
+    @pytest.fixture
+    def asked(self, monkeypatch: pytest.MonkeyPatch) -> Asked:
+        """What the plan was asked about. It then refuses, so that nothing is loaded."""
+        seen: Asked = []
+
+        def refuse(model: ModelFacts, _host: DeviceFacts, _limits: LoadLimits, gpu: DeviceFacts | None) -> MemoryPlan:
+            seen.append((model, gpu))
+            raise OutOfMemory("too large")
+
+        monkeypatch.setattr("engine.load.plan", refuse)
+        return seen
+
+    async def test_that_has_most_free_memory_is_planned_with(
+        self, tiny: Path, gpus: list[NativeDevice], asked: Asked
+    ) -> None:
+        gpus += [CARD, replace(CARD, name="CUDA1", free_bytes=7000)]
+        for limits in (LoadLimits(promised_gpu_bytes=500), LoadLimits(main_gpu=0), LoadLimits(gpu_layers=0)):
+            with pytest.raises(OutOfMemory):
+                await load_engine(spec_of(tiny), limits)
+        chosen = [gpu and (gpu.name, gpu.available_bytes) for _, gpu in asked]
+        assert chosen == [("CUDA1", 6500), ("CUDA0", 6000), None]
+
+    async def test_that_is_asked_for_and_not_there_is_an_error(self, tiny: Path) -> None:
+        with pytest.raises(ModelLoadError, match=r"gpu_layers is set to 5, but llama\.cpp finds no GPU here"):
+            await load_engine(spec_of(tiny), LoadLimits(gpu_layers=5))
+
+    async def test_that_is_named_by_a_wrong_number_is_an_error(self, tiny: Path, gpus: list[NativeDevice]) -> None:
+        gpus.append(CARD)
+        with pytest.raises(ModelLoadError, match=r"main_gpu is set to 1; here 0 is CUDA0 \(A card\)\. Choose one"):
+            await load_engine(spec_of(tiny), LoadLimits(main_gpu=1))
+
+    async def test_is_planned_with_each_weight_where_the_library_puts_it(self, tiny: Path, asked: Asked) -> None:
+        with pytest.raises(OutOfMemory):
+            await load_engine(spec_of(tiny), LoadLimits())
+        ((model, _),) = asked
+        sizes = {tensor.name: tensor.num_bytes for tensor in read_header(tiny).tensors}
+        first_layer = sum(num_bytes for name, num_bytes in sizes.items() if name.startswith("blk.0."))
+        assert model.layers == 2 * (LayerFacts(first_layer, 128),)
+        assert model.output_bytes == sizes["output.weight"] + sizes["output_norm.weight"]
+        assert model.weight_bytes == 2 * first_layer + model.output_bytes + sizes["token_embd.weight"]
+        assert not model.shares_output
+
+    @pytest.mark.slow
+    async def test_that_does_not_work_leaves_all_to_the_processor(
+        self, tiny: Path, gpus: list[NativeDevice], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        plans: list[MemoryPlan] = []
+
+        def note(*arguments: Any) -> MemoryPlan:
+            plans.append(plan(*arguments))
+            return plans[-1]
+
+        monkeypatch.setattr("engine.load.plan", note)
+        gpus.append(replace(CARD, total_bytes=8 << 30, free_bytes=8 << 30))
+        engine = await load_engine(spec_of(tiny), LoadLimits(context_tokens=512, max_num_seqs=2))
+        assert [each.gpu_layers for each in plans] == [3, 0]
+        assert (engine.info.device, engine.info.gpu_layers, engine.info.gpu_kv_bytes) == ("cpu", 0, 0)
+        await engine.close()
 
 
 @pytest.mark.slow
@@ -217,7 +295,7 @@ class TestTheTrial:
             [sys.executable, "-c", CHILD_THAT_HANGS], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         assert child.stdin is not None and child.stdout is not None
-        child.stdin.write(json.dumps({"path": "", "options": {"gpu": False}, "num_threads": 1}) + "\n")
+        child.stdin.write(json.dumps({"path": "", "options": {}, "num_threads": 1}) + "\n")
         child.stdin.flush()
         assert child.stdout.readline().startswith('{"options"')
         child.stdin.close()                                 # as the kernel does when the parent is killed

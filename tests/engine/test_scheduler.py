@@ -288,6 +288,38 @@ class TestFairness:
         drive.run()
         assert list(drive.ended) == ["ann 0", "ben 0", "ann 1", "ben 1", "ann 2", "ben 2"]
 
+    def test_who_has_nothing_running_gets_a_slot_of_whom_has_most_at_once(self) -> None:
+        drive = driver(max_num_seqs=3)
+        many = [request(f"ann {n}", f"{n}" * 6, user="ann", max_tokens=14) for n in range(5)]
+        drive.submit(*many)
+        for _ in range(3):
+            drive.step()
+        drive.submit(request("ben", "ben", user="ben", max_tokens=2))
+        drive.step()
+        assert running_ids(drive) == ["ann 0", "ann 1", "ben"]
+        drive.run()
+        assert drive.scheduler.counters.preemptions == 1
+        assert drive.steps[4:6] == [(1, 1, 1), (1, 1, 1)]        # the third came back, and computed nothing again
+        assert all(drive.output_ids(each.request_id) == list(b"0123456789abcd") for each in many)
+
+    def test_but_not_where_each_has_no_more_than_one_or_the_others_go_first(self) -> None:
+        drive = driver(max_num_seqs=2)
+        drive.submit(request("ann", "a", user="ann"), request("ben", "b", user="ben"), request("cem", "c", user="cem"))
+        drive.run()
+        drive.submit(*(request(f"first {n}", "a", user="ann", priority=0) for n in range(2)))
+        drive.step()
+        drive.submit(request("later", "b", user="ben", priority=1))
+        drive.run()
+        assert drive.scheduler.counters.preemptions == 0
+
+    def test_nor_where_what_was_computed_would_be_lost(self) -> None:
+        drive = driver(max_num_seqs=2, prefix_cache=False)
+        drive.submit(request("1", "a", user="ann"), request("2", "a", user="ann"))
+        drive.step()
+        drive.submit(request("3", "b", user="ben"))
+        drive.run()
+        assert drive.scheduler.counters.preemptions == 0
+
     def test_a_lower_priority_number_goes_first(self) -> None:
         drive = driver(max_num_seqs=1)
         drive.submit(request("title", "t", priority=1), request("answer", "a", arrival_s=5))

@@ -5,12 +5,16 @@ Its vocabulary is byte-level BPE: the 256 bytes, a few merges, and the markers o
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import gguf
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.backends.scripted_tokenizer import CHATML_TEMPLATE
+
+Weights = NDArray[np.float32]
 
 MERGES = ("t h", "th e", "Ġ the", "i n", "a n")
 MARKERS = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
@@ -25,8 +29,16 @@ def write_tiny_gguf(
     context_tokens: int = CONTEXT_TOKENS,
     vocabulary: bool = True,
     chat_template: str | None = CHATML_TEMPLATE,
+    pooling: gguf.PoolingType | None = None,
+    heads: int = HEADS,
+    kv_heads: int = KV_HEADS,
+    change: Callable[[str, Weights], Weights] = lambda _name, values: values,
 ) -> Path:
-    """Equal arguments give equal bytes. Without a `vocabulary` the model takes token ids only."""
+    """Equal arguments give equal bytes. Without a `vocabulary` the model takes token ids only; with a `pooling` it
+    embeds, and ends each text with a marker.
+
+    `change` sees each weight by its name, [rows, columns], and gives what is written in its place.
+    """
     tokens = vocabulary_tokens()
     writer = gguf.GGUFWriter(path, "llama")
     writer.add_name(f"Tiny {seed}")
@@ -34,19 +46,22 @@ def write_tiny_gguf(
     writer.add_embedding_length(EMBEDDING)
     writer.add_block_count(LAYERS)
     writer.add_feed_forward_length(FEED_FORWARD)
-    writer.add_head_count(HEADS)
-    writer.add_head_count_kv(KV_HEADS)
+    writer.add_head_count(heads)
+    writer.add_head_count_kv(kv_heads)
     writer.add_layer_norm_rms_eps(1e-5)
-    writer.add_rope_dimension_count(EMBEDDING // HEADS)
+    writer.add_rope_dimension_count(EMBEDDING // heads)
     writer.add_vocab_size(len(tokens))
     writer.add_file_type(gguf.LlamaFileType.ALL_F32)
     if vocabulary:
         add_vocabulary(writer, tokens)
     else:
         writer.add_tokenizer_model("no_vocab")
+    if pooling is not None:
+        writer.add_pooling_type(pooling)
+        writer.add_add_eos_token(True)
     if chat_template is not None:
         writer.add_chat_template(chat_template)
-    _add_weights(writer, np.random.default_rng(seed), len(tokens))
+    _add_weights(writer, np.random.default_rng(seed), len(tokens), EMBEDDING * kv_heads // heads, change)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -79,15 +94,17 @@ def _byte_tokens() -> list[str]:
     return [chr(value) if value in printable else chr(256 + others.index(value)) for value in range(256)]
 
 
-def _add_weights(writer: gguf.GGUFWriter, random: np.random.Generator, vocab_size: int) -> None:
+def _add_weights(
+    writer: gguf.GGUFWriter, random: np.random.Generator, vocab_size: int, kv_width: int,
+    change: Callable[[str, Weights], Weights],
+) -> None:
     def matrix(name: str, rows: int, columns: int, spread: float | None = None) -> None:
         values = random.standard_normal((rows, columns)) * (spread or 2 * columns**-0.5)
-        writer.add_tensor(name, values.astype(np.float32))
+        writer.add_tensor(name, change(name, values.astype(np.float32)))
 
     def ones(name: str) -> None:
         writer.add_tensor(name, np.ones(EMBEDDING, np.float32))
 
-    kv_width = EMBEDDING * KV_HEADS // HEADS
     matrix("token_embd.weight", vocab_size, EMBEDDING, spread=2.0)
     ones("output_norm.weight")
     matrix("output.weight", vocab_size, EMBEDDING)

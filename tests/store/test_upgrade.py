@@ -11,7 +11,7 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
-from store import settings
+from store import models, settings
 from store.database import Database
 from store.errors import DatabaseTooNew, DatabaseUnusable, MigrationFailed
 from store.tables import Message
@@ -68,6 +68,22 @@ def test_an_old_file_is_copied_and_then_upgraded(old: Path, newer: Path) -> None
     assert ask(backup, "SELECT content FROM message ORDER BY created_at") == [
         ("What is the capital of France?",), ("Paris.",),
     ]
+
+
+def test_models_of_the_first_version_have_no_adapters(tmp_path: Path, newer: Path) -> None:
+    for migration in (newer / "versions").glob("*.py"):
+        if migration.name[:4] > "0001":
+            migration.unlink()
+    path = tmp_path / "first" / "inglenook.sqlite3"
+    Database.open(path, migrations=newer).close()
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(
+            "INSERT INTO model VALUES ('m', 'M', 'm.gguf', 'gguf', 'llama', 'Q4_1', 5, 1, 8192, 0, 1, '2026-01-01')"
+        )
+    with closing(Database.open(path)) as database:
+        model = database.run_sync(models.get, "m")
+        assert model is not None
+        assert (model.adapters, model.context_tokens, model.is_default) == ([], 8192, True)
 
 
 def test_opening_a_file_of_this_version_copies_nothing(old: Path) -> None:

@@ -12,6 +12,10 @@ from app.services.engines import ModelState
 from app.services.models import STARTER_ID
 from engine.backends.scripted import ScriptedBackend
 from engine.errors import ModelLoadError
+from engine.lora import Adapter
+from tests.engine.scripted_embedder import ScriptedEmbedder
+from tests.engine.tiny_gguf import write_tiny_gguf
+from tests.engine.tiny_lora import random_factors, write_tiny_adapter
 from tests.ui.conftest import Home, Person
 from tests.ui.using import click, elements, one, trigger, until
 from ui.components.memory_card import Memory, Share
@@ -85,6 +89,19 @@ async def test_a_file_that_is_no_model_is_refused_in_place(ada: Person, tmp_path
     assert "Add a file" in _texts(tab)
 
 
+async def test_adapters_are_told_and_the_files_that_go_with_a_model(home: Home, ada: Person) -> None:
+    folder = home.services.settings.models_dir
+    folder.mkdir(parents=True)
+    base = write_tiny_gguf(folder / "base.gguf")
+    style = write_tiny_adapter(folder / "style.gguf", random_factors())
+    await home.services.models.add(base, adapters=[Adapter(style, 0.5)], name="Bard")
+    tab = await ada.at("/models")
+    (told,) = (text for text in _texts(tab) if text.startswith("F32"))
+    assert told.endswith("on disk, style.gguf at 0.5")
+    click(tab, "Remove")
+    await until(lambda: "Deleted with it, from the models folder: base.gguf, style.gguf." in _texts(tab))
+
+
 async def test_removing_asks_first_and_leaves_the_file(home: Home, ada: Person) -> None:
     await home.shelf.put(home.services, "parrot", "Hello")
     tab = await ada.at("/models")
@@ -99,3 +116,14 @@ def test_memory_is_told_in_shares_that_add_up() -> None:
     assert share.total_bytes == 14 * 2**30
     assert memory.free_bytes == 6 * 2**30
     assert Memory(16 * 2**30, 4 * 2**30, (share,)).free_bytes == 0      # promised more than there is
+
+
+async def test_a_model_that_embeds_is_shown_as_such_and_not_offered_for_chats(home: Home, ada: Person) -> None:
+    await home.shelf.put_embedder(home.services, "vectors", ScriptedEmbedder)
+    await home.services.engines.load("vectors")
+    texts = _texts(await ada.at("/models"))
+    assert {"Vectors", "Embeddings", "50 for each text"} <= set(texts)
+    assert "Set as default" not in texts
+    chat = _texts(await ada.at("/"))
+    assert "SmolLM2 135M Instruct" in chat
+    assert "Vectors" not in chat

@@ -35,6 +35,7 @@ class ModelPicker:
                 self._menu = tag("div")
 
     def show(self, entries: Sequence[ModelEntry], chosen_id: str | None) -> None:
+        entries = [entry for entry in entries if not entry.model.embeds]
         now = [(entry.model.id, entry.model.name, entry.status.state) for entry in entries], chosen_id
         if now == self._last:
             return

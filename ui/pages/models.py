@@ -1,10 +1,12 @@
 """The models on this machine: what they take of its memory, and loading, unloading, adding. Admins act, others look.
 
-One `ModelsPage` an open browser tab, on the event loop. It follows `Changes`: a load started elsewhere shows here.
+One `ModelsPage` an open browser tab, on the event loop. It follows `Changes`: a load started elsewhere shows here. What
+a loaded model does changes with each of its steps, which nobody announces: an open page looks once a second.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -15,14 +17,17 @@ from app.errors import AppError
 from app.services.changes import Change
 from app.services.container import Services
 from app.services.engines import ModelState
-from app.services.models import ModelEntry
+from app.services.models import ModelEntry, size_on_disk
 from engine.errors import EngineError
 from store.tables import UserRole
 from ui.components.dialog import ask, field, show_problem
 from ui.components.elements import button, hint_bad, icon, icon_button, menu, menu_item, tag
+from ui.components.engine_figures import EngineFigures
 from ui.components.frame import Frame, narrow_head, rail
 from ui.components.memory_card import memory_card
 from ui.words import context, count, size
+
+LOOK_INTERVAL_S = 1.0
 
 PILLS = {
     ModelState.READY: ("ok", "Ready"),
@@ -46,6 +51,7 @@ class ModelsPage:
         self._is_admin = frame.user.role is UserRole.ADMIN
         self._is_refreshing = False
         self._is_stale = False
+        self._figures: list[EngineFigures] = []       # of the loaded models, as long as their rows stand
 
     async def build(self) -> None:
         with self._frame.around(label="Models", sidebar=rail("/models")):
@@ -62,6 +68,15 @@ class ModelsPage:
                 self._body = tag("div")
         self._client.on_delete(self._services.changes.watch(self._frame.user.id, self._on_change))
         await self._show()
+        looking = background_tasks.create(self._keep_looking(), name="figures of models")
+        self._client.on_delete(looking.cancel)
+
+    async def _keep_looking(self) -> None:
+        """Until the page is gone: NiceGUI drops one that was closed, or never opened, and with it this task."""
+        while True:
+            await asyncio.sleep(LOOK_INTERVAL_S)
+            for figures in self._figures:
+                figures.show()
 
     def _on_change(self, change: Change) -> None:
         if change.kind != "models":
@@ -82,11 +97,12 @@ class ModelsPage:
     async def _show(self) -> None:
         entries = await self._services.models.list()
         self._body.clear()
+        self._figures.clear()
         with self._body:
             memory_card(entries)
             with tag("div", "nk-sec"):
                 tag("h2", "", "Installed")
-                on_disk = sum(entry.model.size_bytes for entry in entries)
+                on_disk = size_on_disk([entry.model for entry in entries])
                 tag("span", "nk-count", f"{count(len(entries), 'model')}, {size(on_disk)} on disk")
             with tag("div", "nk-card nk-list"):
                 for entry in entries:
@@ -114,7 +130,11 @@ class ModelsPage:
                         tag("span", "nk-tag", "Default")
                     if model.is_starter:
                         tag("span", "nk-tag", "Small starter model")
-                tag("span", "nk-sub", f"{model.quantisation or model.file_format}, {size(model.size_bytes)} on disk")
+                    if model.embeds:
+                        tag("span", "nk-tag", "Embeddings")
+                adapters = "".join(f", {Path(each['path']).name} at {each['scale']:g}" for each in model.adapters)
+                kind = model.quantisation or model.file_format
+                tag("span", "nk-sub", f"{kind}, {size(model.size_bytes)} on disk{adapters}")
             with tag("div", "nk-state"):
                 kind, word = PILLS[status.state]
                 tag("span", f"nk-pill {kind}", word)
@@ -127,6 +147,8 @@ class ModelsPage:
             with tag("div", "nk-acts"):
                 if self._is_admin:
                     self._actions(entry)
+            if engine := self._services.engines.loaded().get(model.id):
+                self._figures.append(EngineFigures(engine))
             if status.state is ModelState.FAILED:
                 with tag("div", "nk-reason"):
                     hint_bad(status.reason)
@@ -140,7 +162,9 @@ class ModelsPage:
             tag("span", text="at most")
             return
         tag("b", "", size(info.weight_bytes + info.kv_bytes + info.cache_bytes))
-        tag("span", text=f"{context(info.max_model_len)} for {count(info.max_num_seqs, 'chat')}")
+        kv_type = "" if info.kv_type == "f16" else f", {info.kv_type}"
+        for_whom = "each text" if info.embedding_width else count(info.max_num_seqs, "chat")
+        tag("span", text=f"{context(info.max_model_len)} for {for_whom}{kv_type}")
 
     def _actions(self, entry: ModelEntry) -> None:
         model = entry.model
@@ -158,7 +182,7 @@ class ModelsPage:
         if model.is_default and model.is_starter:
             return      # nothing else to be done with it
         with icon_button("ellipsis", f"More for {model.name}"), menu("bottom right", "top right"):
-            if not model.is_default:
+            if not model.is_default and not model.embeds:
                 menu_item("Set as default", "check").on("click", self._on(self._set_default, entry))
             if not model.is_starter:
                 menu_item("Remove", "trash-2", classes="danger").on("click", self._on(self._ask_to_remove, entry))
@@ -184,10 +208,13 @@ class ModelsPage:
         if num_running == 0:
             await unload()
             return
+        stops = f"It is writing {count(num_running, 'answer')}. They stop where they are, and can be continued later."
+        if entry.model.embeds:
+            stops = f"It is making vectors for {count(num_running, 'request')}. They fail, and can be sent again later."
         with self._body:
             ask(
                 f"Unload {entry.model.name}?",
-                f"It is writing {count(num_running, 'answer')}. They stop where they are, and can be continued later.",
+                stops,
                 "Unload", unload,
             )
 
@@ -198,11 +225,11 @@ class ModelsPage:
         async def remove() -> None:
             await self._services.models.remove(entry.model.id)
 
-        is_ours = Path(entry.model.path).is_relative_to(self._services.settings.models_dir.resolve())
-        deleted = f"Its file of {size(entry.model.size_bytes)} is deleted."
+        files = await self._services.models.files_that_go_with(entry.model)
+        deleted = f"Deleted with it, from the models folder: {', '.join(path.name for path in files)}."
         kept = f"Its file stays at {entry.model.path}."
         with self._body:
-            ask(f"Remove {entry.model.name}?", deleted if is_ours else kept, "Remove", remove)
+            ask(f"Remove {entry.model.name}?", deleted if files else kept, "Remove", remove)
 
     def _ask_for_file(self) -> None:
         with ui.dialog(value=True) as dialog, tag("div", "nk-dialog"):

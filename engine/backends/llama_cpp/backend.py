@@ -21,6 +21,7 @@ from engine.backends.llama_cpp.streams import BLOCK_SIZE, Streams
 from engine.backends.llama_cpp.tokenizer import LlamaTokenizer
 from engine.batch import Batch, BatchRow, SampledToken, StepOutput
 from engine.errors import EngineFailed
+from engine.lora import Adapter
 from engine.sampler import sample_row
 
 START_SHAPE = ContextShape(num_streams=1, num_cells=1024)
@@ -39,6 +40,7 @@ class LlamaCppConfig:
     num_threads: int
     max_num_batched_tokens: int
     options: RunOptions = field(default_factory=RunOptions)
+    adapters: tuple[Adapter, ...] = ()
     kv_type: str = "f16"            # "f32" where texts must not depend on who shares a step
     speculate: bool = True          # verify proposals, where the model's state can be cut
 
@@ -53,7 +55,7 @@ class LlamaCppBackend:
         # A batch that holds fewer tokens than there are sequences ends the process inside llama.cpp.
         self._num_batch_tokens = max(min(config.max_num_batched_tokens, start.num_cells), config.max_num_seqs)
         with ExitStack() as undo:
-            self._model = NativeModel(config.path, config.options)
+            self._model = NativeModel(config.path, config.options, config.adapters)
             undo.callback(self._model.close)
             self._tokenizer = LlamaTokenizer(self._model)
             self._streams = Streams(self._new_context, start, limit)
@@ -150,7 +152,7 @@ class LlamaCppBackend:
         return BackendInfo(
             name="llama.cpp",
             version=LIBRARY_VERSION,
-            device="gpu" if config.options.gpu else "cpu",
+            device="gpu" if config.options.gpu_layers else "cpu",
             block_size=BLOCK_SIZE,
             num_blocks=num_blocks,
             max_num_seqs=config.max_num_seqs,

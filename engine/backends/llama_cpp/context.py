@@ -23,7 +23,7 @@ from engine.errors import EngineFailed, ModelLoadError
 CELL_STEP = 256                     # llama.cpp rounds a stream's cells up to a multiple of this
 KV_TYPES = {"f32": 0, "f16": 1, "q8_0": 8}
 
-_FLASH_ATTENTION_OFF, _FLASH_ATTENTION_ON = 0, 1
+FLASH_ATTENTION = {False: 0, True: 1}
 _KEPT_SCRATCH_BYTES = 16 << 20      # room for a long chat of a small model; more is given back after use
 
 
@@ -77,8 +77,8 @@ class Context:
         params.swa_full = False              # a layer with a sliding window keeps no more than its window
         params.n_threads = params.n_threads_batch = num_threads
         params.type_k = params.type_v = KV_TYPES[kv_type]
-        params.flash_attn_type = _FLASH_ATTENTION_ON if model.options.flash_attention else _FLASH_ATTENTION_OFF
-        params.offload_kqv = params.op_offload = model.options.gpu
+        params.flash_attn_type = FLASH_ATTENTION[model.options.flash_attention]
+        params.offload_kqv = params.op_offload = model.options.gpu_layers > 0
         params.no_perf = True
         log_tail.clear()
         self._pointer: Any = lib.llama_init_from_model(model.pointer, params)
@@ -87,13 +87,14 @@ class Context:
                 f"llama.cpp cannot make a context of {shape.num_streams} x {shape.num_cells} tokens: "
                 f"{log_tail.cause()}. Set a smaller context or fewer chats at once."
             )
+        model.adapt(self._pointer)
         self.shape = shape
         self._memory: Any = lib.llama_get_memory(self._pointer)
         if lib.llama_n_batch(self._pointer) < num_batch_tokens or not self._memory:
             self.close()
             raise ModelLoadError("llama.cpp keeps no memory of a text for this model: it cannot chat. Take another.")
         self._vocab_size = model.vocab_size
-        self._batch = _NativeBatch(num_batch_tokens, shape.num_streams)
+        self._batch = NativeBatch(num_batch_tokens, shape.num_streams)
         self._scratch: Bytes = np.empty(0, np.uint8)
 
     def decode(self, rows: Sequence[StreamRow]) -> NDArray[np.float32]:
@@ -154,7 +155,7 @@ class Context:
             self._pointer = None
 
 
-class _NativeBatch:
+class NativeBatch:
     """A `llama_batch` over numpy arrays, filled a row at a time: ctypes, token by token, would take milliseconds."""
 
     def __init__(self, capacity: int, num_streams: int) -> None:

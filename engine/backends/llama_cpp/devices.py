@@ -1,21 +1,85 @@
-"""The devices that this build of llama.cpp finds, for `doctor`. Any thread; loads the library."""
+"""The devices that this build of llama.cpp finds. Any thread.
+
+`list_devices` loads the library, so a start asks by `find_gpus`: of a child process, for a driver may end its caller.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import ctypes
+import json
+import re
+import subprocess
+import sys
 from importlib import import_module
 
-from engine.backends.llama_cpp.library import native
+import structlog
+
+from engine.backends.llama_cpp.library import child_environment, library_files, native
+
+Device = tuple[str, str, str, int, int]      # name, kind, description, total bytes, free bytes
+
+# ggml's kinds of devices, in its order: "igpu" takes its memory from the host, "accel" helps the processor.
+_KINDS = ("cpu", "gpu", "igpu", "accel", "meta")
+_GPU_LIBRARY = re.compile(r"(lib)?ggml-(?!base|cpu|blas|rpc)\w+\.")      # built in parts: libggml-cuda.so, say
+_TIMEOUT_S = 60.0                                                       # a first start may compile its kernels
+
+logger = structlog.get_logger(__name__)
 
 
-def list_devices() -> list[tuple[str, str, int, int]]:
-    """(name, description, total bytes, free bytes) of each."""
+async def find_gpus() -> list[Device]:
+    """Those that llama.cpp would put layers on, in its order; none where the build has no part for any."""
+    if not any(_GPU_LIBRARY.match(file.name) for file in await asyncio.to_thread(library_files)):
+        return []
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-P", "-m", __name__, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL, env=child_environment(), creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+    )
+    try:
+        async with asyncio.timeout(_TIMEOUT_S):
+            out, _ = await process.communicate()
+    except TimeoutError:
+        out = b""
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    devices = _last_list(out)
+    if process.returncode != 0 or devices is None:
+        logger.warning("the GPU could not be asked; models run on the processor", exit_code=process.returncode)
+        return []
+    return usable_gpus(devices)
+
+
+def _last_list(out: bytes) -> list[Device] | None:
+    """What the child printed, among what a driver may have."""
+    for line in reversed(out.splitlines()):
+        with contextlib.suppress(ValueError):
+            printed = json.loads(line)
+            if isinstance(printed, list):
+                return [(name, kind, words, total, free) for name, kind, words, total, free in printed]
+    return None
+
+
+def usable_gpus(devices: list[Device]) -> list[Device]:
+    """Integrated ones only where there is no other; of one kind of driver, for two may show the same card."""
+    gpus = [device for device in devices if device[1] == "gpu"] or [device for device in devices if device[1] == "igpu"]
+    return [device for device in gpus if _family(device) == _family(gpus[0])]
+
+
+def _family(device: Device) -> str:
+    return device[0].rstrip("0123456789")
+
+
+def list_devices() -> list[Device]:
     native()
     ggml = import_module("llama_cpp._ggml").libggml
     for name, result, arguments in (
         ("ggml_backend_dev_count", ctypes.c_size_t, []),
         ("ggml_backend_dev_get", ctypes.c_void_p, [ctypes.c_size_t]),
         ("ggml_backend_dev_name", ctypes.c_char_p, [ctypes.c_void_p]),
+        ("ggml_backend_dev_type", ctypes.c_int, [ctypes.c_void_p]),
         ("ggml_backend_dev_description", ctypes.c_char_p, [ctypes.c_void_p]),
         ("ggml_backend_dev_memory", None, [ctypes.c_void_p, *2 * [ctypes.POINTER(ctypes.c_size_t)]]),
     ):
@@ -24,8 +88,13 @@ def list_devices() -> list[tuple[str, str, int, int]]:
     return [_describe(ggml, ggml.ggml_backend_dev_get(index)) for index in range(ggml.ggml_backend_dev_count())]
 
 
-def _describe(ggml: ctypes.CDLL, device: int) -> tuple[str, str, int, int]:
+def _describe(ggml: ctypes.CDLL, device: int) -> Device:
     free, total = ctypes.c_size_t(), ctypes.c_size_t()
     ggml.ggml_backend_dev_memory(device, ctypes.byref(free), ctypes.byref(total))
     name = ggml.ggml_backend_dev_name(device).decode("utf-8", "replace")
-    return name, ggml.ggml_backend_dev_description(device).decode("utf-8", "replace"), total.value, free.value
+    description = ggml.ggml_backend_dev_description(device).decode("utf-8", "replace")
+    return name, _KINDS[ggml.ggml_backend_dev_type(device)], description, total.value, free.value
+
+
+if __name__ == "__main__":
+    print(json.dumps(list_devices()))

@@ -75,6 +75,16 @@ def _native_log(binding: Any) -> Any:
     return binding.llama_log_callback(log_tail)
 
 
+def child_environment() -> dict[str, str]:
+    """For a child process that imports this very package, wherever it is installed."""
+    root = str(Path(__file__).parents[3])
+    return {
+        **os.environ,
+        "GGML_NO_BACKTRACE": "1",
+        "PYTHONPATH": os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH")))),
+    }
+
+
 def library_files() -> list[Path]:
     """The shared objects, for telling one build from another. Does not load them."""
     spec = find_spec("llama_cpp")

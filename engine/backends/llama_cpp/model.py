@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import ctypes
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from engine.backends.llama_cpp.library import log_tail, native
 from engine.errors import ModelLoadError
+from engine.lora import Adapter
 
-_ALL_LAYERS = 10_000
+_NO_GPU = -1
 _VOCABULARY_NONE, _VOCABULARY_BPE = 0, 2     # LLAMA_VOCAB_TYPE_*
 
 
@@ -19,19 +21,28 @@ _VOCABULARY_NONE, _VOCABULARY_BPE = 0, 2     # LLAMA_VOCAB_TYPE_*
 class RunOptions:
     """What the library is asked to do beyond the plain path. Each crashes somewhere: the trial finds what runs here."""
 
-    gpu: bool = False
+    gpu_layers: int = 0             # from the last backwards, the output as the first of them; 0: no GPU is touched
+    main_gpu: int = 0               # which one, in the library's order
     repack: bool = True             # weights rearranged at load for the processor's matrix instructions
     flash_attention: bool = True    # without it V is stored transposed, and prefixes cannot be cached
 
 
 class NativeModel:
-    """Owner of a `llama_model *`. Raises ModelLoadError where the library refuses the file."""
+    """Owner of a `llama_model *`. Raises ModelLoadError where the library refuses the file.
 
-    def __init__(self, path: Path, options: RunOptions) -> None:
+    One that `embeds` is asked for vectors only, and may be an encoder.
+    """
+
+    def __init__(
+        self, path: Path, options: RunOptions, adapters: Sequence[Adapter] = (), *, embeds: bool = False
+    ) -> None:
         lib = native()
         params = lib.llama_model_default_params()
-        params.n_gpu_layers = _ALL_LAYERS if options.gpu else 0
+        params.n_gpu_layers = options.gpu_layers
+        params.split_mode = lib.LLAMA_SPLIT_MODE_NONE
+        params.main_gpu = options.main_gpu if options.gpu_layers else _NO_GPU
         params.use_extra_bufts = options.repack
+        params.load_mode = lib.LLAMA_LOAD_MODE_NONE      # of a mapped file that is cut short meanwhile the process dies
         log_tail.clear()
         self._pointer: Any = lib.llama_model_load_from_file(os.fsencode(path), params)
         if not self._pointer:
@@ -42,9 +53,15 @@ class NativeModel:
         self.vocab: Any = lib.llama_model_get_vocab(self._pointer)
         self.vocab_size: int = lib.llama_vocab_n_tokens(self.vocab)
         self.weight_bytes: int = lib.llama_model_size(self._pointer)
+        self.context_length: int = lib.llama_model_n_ctx_train(self._pointer)
+        self.embedding_width: int = lib.llama_model_n_embd_out(self._pointer)
+        if embeds:
+            return
         if lib.llama_model_has_encoder(self._pointer) or not lib.llama_model_has_decoder(self._pointer):
             self.close()
             raise ModelLoadError(f"{path.name} cannot continue a text: it is an encoder. Take a chat model instead.")
+        self._adapters = [self._load_adapter(adapter) for adapter in adapters]      # before any context is made
+        self.weight_bytes += sum(adapter.path.stat().st_size for adapter in adapters)
 
     @property
     def pointer(self) -> Any:
@@ -73,6 +90,27 @@ class NativeModel:
     def chat_template(self) -> str | None:
         template = native().llama_model_chat_template(self._pointer, None)
         return template.decode("utf-8", "replace") if template else None
+
+    def adapt(self, context: Any) -> None:
+        """Let the adapters act in a new `llama_context *` of this model."""
+        if self._adapters:
+            lib, count = native(), len(self._adapters)
+            pointers, scales = zip(*self._adapters, strict=True)
+            lib.llama_set_adapters_lora(
+                context, (lib.llama_adapter_lora_p_ctypes * count)(*pointers), count, (ctypes.c_float * count)(*scales)
+            )
+
+    def _load_adapter(self, adapter: Adapter) -> tuple[Any, float]:
+        """Its `llama_adapter_lora *`, which the library frees with the model, and its scale."""
+        log_tail.clear()
+        pointer = native().llama_adapter_lora_init(self._pointer, os.fsencode(adapter.path))
+        if not pointer:
+            self.close()
+            raise ModelLoadError(
+                f"llama.cpp refuses the adapter {adapter.path.name}: {log_tail.cause()}. "
+                "Get the file again, or add the model again without it."
+            )
+        return pointer, adapter.scale
 
     def close(self) -> None:
         if self._pointer:

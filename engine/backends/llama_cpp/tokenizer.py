@@ -76,12 +76,19 @@ class LlamaTokenizer:
             raise InvalidRequest("The text is larger than a gigabyte. Shorten it.", param="messages")
         if len(raw) <= _STRETCH_CHARS:
             return self._encode(raw, add_special=add_special, parse_special=parse_special)
-        token_ids: list[int] = []
+        before, behind = self._added_to_a_text() if add_special else ([], [])
+        token_ids = before
         for stretch in self._stretches(raw.decode()):
             for piece in _in_short_runs(stretch) if self._uses_patterns else (stretch,):
-                token_ids += self._encode(piece.encode(), add_special=add_special, parse_special=parse_special)
-                add_special = False
-        return token_ids
+                token_ids += self._encode(piece.encode(), add_special=False, parse_special=parse_special)
+        return token_ids + behind
+
+    def _added_to_a_text(self) -> tuple[list[int], list[int]]:
+        """What `add_special` puts before and behind a text: [CLS] and [SEP], say."""
+        bare = self._encode(b"a", add_special=False, parse_special=False)
+        added = self._encode(b"a", add_special=True, parse_special=False)
+        start = next(start for start in range(len(added)) if added[start : start + len(bare)] == bare)
+        return added[:start], added[start + len(bare) :]
 
     def _stretches(self, text: str) -> Iterator[str]:
         """Cut before markers: the library looks for each through all the rest of a text, from each place where it found

@@ -15,19 +15,18 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from engine.backends.llama_cpp.library import LIBRARY_VERSION, library_files
+from engine.backends.llama_cpp.library import LIBRARY_VERSION, child_environment, library_files
 from engine.backends.llama_cpp.model import RunOptions
 from engine.errors import ModelLoadError
+from engine.lora import Adapter
 
 _CHILD_MODULE = "engine.backends.llama_cpp.trial_child"
 _ATTEMPTS = (
-    RunOptions(gpu=True),              # means: where the build has a device for it
-    RunOptions(),
+    RunOptions(),                      # tried after the same with layers on the GPU, where the plan has any
     RunOptions(repack=False),
     RunOptions(flash_attention=False),
     RunOptions(repack=False, flash_attention=False),
@@ -43,6 +42,33 @@ _KEPT_OUTPUT_BYTES = 64 << 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """What is tried: a model as it would be loaded."""
+
+    paths: tuple[Path, ...]            # all files of the model, the first first
+    num_threads: int
+    adapters: tuple[Adapter, ...] = ()
+    kv_type: str = "f16"
+    gpu_layers: int = 0
+    main_gpu: int = 0
+    pooling: str = ""                  # not empty: it is tried as a model that embeds
+
+    @property
+    def name(self) -> str:
+        return " with ".join(path.name for path in (self.paths[0], *(adapter.path for adapter in self.adapters)))
+
+    @property
+    def all_paths(self) -> tuple[Path, ...]:
+        return (*self.paths, *(adapter.path for adapter in self.adapters))
+
+    @property
+    def attempts(self) -> tuple[RunOptions, ...]:
+        if not self.gpu_layers:
+            return _ATTEMPTS
+        return (RunOptions(gpu_layers=self.gpu_layers, main_gpu=self.main_gpu), *_ATTEMPTS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TrialResult:
     """How the model runs on this machine."""
 
@@ -54,28 +80,26 @@ class _AttemptFailed(Exception):
     """`str` is a sentence for a person."""
 
 
-async def try_model(
-    paths: Sequence[Path], *, num_threads: int, processor: str, state_dir: Path | None
-) -> TrialResult:
-    """`paths` are all files of one model, the first first. Raises ModelLoadError if it runs in no way."""
-    key = await asyncio.to_thread(_key, paths, num_threads, processor)
+async def try_model(candidate: Candidate, *, processor: str, state_dir: Path | None) -> TrialResult:
+    """Raises ModelLoadError if it runs in no way."""
+    key = await asyncio.to_thread(_key, candidate, processor)
     if state_dir is not None and (remembered := await asyncio.to_thread(_recall, state_dir, key)):
         return remembered
-    result = await _first_that_runs(paths, num_threads)
-    if key != await asyncio.to_thread(_key, paths, num_threads, processor):
-        raise ModelLoadError(f"{paths[0].name} was replaced while it was tried. Load it again.")
+    result = await _first_that_runs(candidate)
+    if key != await asyncio.to_thread(_key, candidate, processor):
+        raise ModelLoadError(f"{candidate.name} was replaced while it was tried. Load it again.")
     if state_dir is not None:
         await asyncio.to_thread(_remember, state_dir, key, result)
     return result
 
 
-async def _first_that_runs(paths: Sequence[Path], num_threads: int) -> TrialResult:
+async def _first_that_runs(candidate: Candidate) -> TrialResult:
     failures: list[_AttemptFailed] = []
     tried: set[RunOptions] = set()
-    for options in _ATTEMPTS:
+    for options in candidate.attempts:
         if options in tried:
             continue
-        child = _Child(paths, options, num_threads)
+        child = _Child(candidate, options)
         try:
             return await child.run()
         except _AttemptFailed as failure:
@@ -90,10 +114,17 @@ class _Child:
     Its standard input stays open until it has ended: so it notices if this process is gone, and ends too.
     """
 
-    def __init__(self, paths: Sequence[Path], options: RunOptions, num_threads: int) -> None:
-        self._name = paths[0].name
-        self._task = json.dumps({"path": str(paths[0]), "options": asdict(options), "num_threads": num_threads})
-        num_bytes = sum(path.stat().st_size for path in paths)
+    def __init__(self, candidate: Candidate, options: RunOptions) -> None:
+        self._name = candidate.name
+        self._task = json.dumps({
+            "path": str(candidate.paths[0]),
+            "adapters": [(str(adapter.path), adapter.scale) for adapter in candidate.adapters],
+            "kv_type": candidate.kv_type,
+            "options": asdict(options),
+            "num_threads": candidate.num_threads,
+            "pooling": candidate.pooling,
+        })
+        num_bytes = sum(path.stat().st_size for path in candidate.all_paths)
         self._timeout_s = min(_BASE_TIMEOUT_S + num_bytes / _SLOWEST_DISK_BYTES_PER_S, _MAX_TIMEOUT_S)
         self.options_used = options
 
@@ -101,7 +132,7 @@ class _Child:
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-P", "-m", _CHILD_MODULE,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            env=_environment(), creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+            env=child_environment(), creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
         )
         assert process.stdin is not None and process.stdout is not None and process.stderr is not None
         process.stdin.write(self._task.encode() + b"\n")
@@ -162,24 +193,18 @@ def _ending(code: int) -> str:
         return f"signal {-code}"
 
 
-def _environment() -> dict[str, str]:
-    """The child imports this very package, wherever it is installed."""
-    root = str(Path(__file__).parents[3])
-    return {
-        **os.environ,
-        "GGML_NO_BACKTRACE": "1",
-        "PYTHONPATH": os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH")))),
-    }
-
-
 # -- remembered outcomes -----------------------------------------------------------------------------------------------
 
 
-def _key(paths: Sequence[Path], num_threads: int, processor: str) -> str:
-    """Changes with all that an outcome depends on: the files, the build of the library, the processor."""
-    stats = [(str(path), path.stat()) for path in (*paths, *library_files())]
+def _key(candidate: Candidate, processor: str) -> str:
+    """Changes with all that an outcome depends on: files, how they are run, the build of the library, the processor."""
+    stats = [(str(path), path.stat()) for path in (*candidate.all_paths, *library_files())]
     files = [(name, stat.st_size, stat.st_mtime_ns, stat.st_ino) for name, stat in stats]
-    facts = json.dumps([files, LIBRARY_VERSION, processor, num_threads])
+    how = [
+        candidate.num_threads, [adapter.scale for adapter in candidate.adapters], candidate.kv_type,
+        candidate.gpu_layers, candidate.main_gpu, candidate.pooling,
+    ]
+    facts = json.dumps([files, LIBRARY_VERSION, processor, how])
     return hashlib.sha256(facts.encode()).hexdigest()
 
 

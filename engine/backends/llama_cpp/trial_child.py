@@ -11,15 +11,19 @@ import os
 import sys
 import threading
 import time
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from engine.backends.llama_cpp.backend import LlamaCppBackend, LlamaCppConfig
+from engine.backends.llama_cpp.embedder import EmbedderConfig, LlamaCppEmbedder
 from engine.backends.llama_cpp.model import RunOptions, supports_gpu
 from engine.backends.llama_cpp.streams import BLOCK_SIZE
+from engine.backends.llama_cpp.tokenizer import LlamaTokenizer
 from engine.batch import Batch, BatchRow, Release, SamplingInput
 from engine.errors import EngineError
+from engine.lora import Adapter
 from engine.params import SamplingParams
 
 _PROMPT_TOKENS = 64
@@ -33,27 +37,28 @@ def main() -> int:
     task: dict[str, Any] = json.loads(sys.stdin.readline())
     threading.Thread(target=_end_with_the_parent, daemon=True).start()
     options = RunOptions(**task["options"])
-    if options.gpu and not supports_gpu():
-        options = RunOptions(gpu=False, repack=options.repack, flash_attention=options.flash_attention)
+    if options.gpu_layers and not supports_gpu():
+        options = replace(options, gpu_layers=0)
     _report(options={name: getattr(options, name) for name in RunOptions.__dataclass_fields__})
     try:
-        _report(prefill_tokens_per_s=_try(Path(task["path"]), options, task["num_threads"]))
+        speed = _try_embedding(task, options) if task["pooling"] else _try(task, options)
+        _report(prefill_tokens_per_s=speed)
     except EngineError as error:
         _report(error=str(error))
         return 1
     return 0
 
 
-def _try(path: Path, options: RunOptions, num_threads: int) -> float:
+def _try(task: dict[str, Any], options: RunOptions) -> float:
     """Tokens of a prompt that this machine computes in a second, when nothing else runs on it."""
+    num_threads: int = task["num_threads"]
+    adapters = tuple(Adapter(Path(path), scale) for path, scale in task["adapters"])
     backend = LlamaCppBackend(LlamaCppConfig(
-        path=path, options=options, max_model_len=4 * _PROMPT_TOKENS, max_num_seqs=2, cache_bytes=1 << 30,
+        path=Path(task["path"]), adapters=adapters, kv_type=task["kv_type"], options=options,
+        max_model_len=4 * _PROMPT_TOKENS, max_num_seqs=2, cache_bytes=1 << 30,
         num_threads=num_threads, max_num_batched_tokens=2 * _PROMPT_TOKENS,
     ))
-    for parse_special in (True, False):
-        backend.tokenizer.encode(_TRICKY_TEXT, add_special=True, parse_special=parse_special)
-    for token_id in range(backend.info.vocab_size):
-        backend.tokenizer.token_bytes(token_id)
+    _try_tokenizer(backend.tokenizer)
     prompt = [token_id % backend.info.vocab_size for token_id in range(_PROMPT_TOKENS)]
     took_s = min(_processor_time_s(backend, prompt) for _ in range(_NUM_TIMINGS)) / num_threads
     backend.execute(Batch(rows=[_row(0, prompt, position=0)]))
@@ -62,6 +67,35 @@ def _try(path: Path, options: RunOptions, num_threads: int) -> float:
     backend.check_integrity()
     backend.close()
     return _PROMPT_TOKENS / took_s
+
+
+def _try_embedding(task: dict[str, Any], options: RunOptions) -> float:
+    """As `_try`, for a model that embeds: one input, several at once, one that is longer than a step, one again."""
+    num_threads: int = task["num_threads"]
+    embedder = LlamaCppEmbedder(EmbedderConfig(
+        path=Path(task["path"]), pooling=task["pooling"], options=options, max_model_len=8 * _PROMPT_TOKENS,
+        max_num_batched_tokens=2 * _PROMPT_TOKENS, bytes_per_token=0, num_threads=num_threads,
+    ))
+    _try_tokenizer(embedder.tokenizer)
+    longest = [token_id % embedder.info.vocab_size for token_id in range(embedder.info.max_model_len)]
+    text = longest[:_PROMPT_TOKENS]
+    took_s = float("inf")
+    for _ in range(_NUM_TIMINGS):
+        start_s = time.process_time()
+        embedder.embed([text])
+        took_s = min(took_s, time.process_time() - start_s)
+    embedder.embed([text, text[:1]])
+    embedder.embed([longest])
+    embedder.embed([text])
+    embedder.close()
+    return len(text) * num_threads / max(took_s, 1e-6)
+
+
+def _try_tokenizer(tokenizer: LlamaTokenizer) -> None:
+    for parse_special in (True, False):
+        tokenizer.encode(_TRICKY_TEXT, add_special=True, parse_special=parse_special)
+    for token_id in range(tokenizer.vocab_size):
+        tokenizer.token_bytes(token_id)
 
 
 def _processor_time_s(backend: LlamaCppBackend, prompt: list[int]) -> float:

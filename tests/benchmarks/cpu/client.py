@@ -32,8 +32,8 @@ class Answer:
         return max(b - a for a, b in zip(self.token_times_s, self.token_times_s[1:], strict=False))
 
 
-async def complete(port: int, key: str, prompt: list[int], max_tokens: int, **extra: Any) -> Answer:
-    """Greedy, EOS ignored. Raises AssertionError with the server's words where it answers with an error."""
+async def complete(port: int, key: str, prompt: list[int] | str, max_tokens: int, **extra: Any) -> Answer:
+    """Greedy, EOS ignored unless said otherwise. Raises AssertionError with the server's words where it refuses."""
     body = {
         "prompt": prompt, "max_tokens": max_tokens, "temperature": 0, "ignore_eos": True, "stream": True,
         "stream_options": {"include_usage": True}, **extra,

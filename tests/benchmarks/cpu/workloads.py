@@ -1,4 +1,4 @@
-"""The six workloads. Each is a coroutine over a running server, and gives figures by name; prompts are token ids."""
+"""The six workloads. Each is a coroutine over a running server, and gives figures by name."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from dataclasses import dataclass
 
 from tests.benchmarks.cpu.client import Answer, complete, vanish
 from tests.benchmarks.cpu.servers import MODEL_ID, Running, Shape
+from tests.benchmarks.cpu.texts import PARAGRAPHS, QUESTIONS, SWAPS
 
 TOKEN_IDS = range(1000, 40_000)       # plain words of the starter model's vocabulary
+SYSTEM = "<|im_start|>system\nYou are a helpful assistant.<|im_end|>\n"
 SWEEP_CLIENTS = (1, 2, 4, 8, 16, 32)
 
 Figures = dict[str, float]
@@ -33,8 +35,16 @@ def prompts(seed: str, num_prompts: int, *, num_tokens: int, num_shared: int = 0
     return [shared + generator.choices(TOKEN_IDS, k=num_tokens - num_shared) for _ in range(num_prompts)]
 
 
-async def ask(running: Running, prompt: list[int], max_tokens: int, *, person: int = 0) -> Answer:
-    return await complete(running.port, running.keys[person], prompt, max_tokens, model=MODEL_ID)
+async def ask(
+    running: Running, prompt: list[int] | str, max_tokens: int, *, person: int = 0, ignore_eos: bool = True
+) -> Answer:
+    key = running.keys[person]
+    return await complete(running.port, key, prompt, max_tokens, model=MODEL_ID, ignore_eos=ignore_eos)
+
+
+def as_turn(question: str, history: str = "") -> str:
+    """A chat prompt in the starter model's own form."""
+    return f"{history or SYSTEM}<|im_start|>user\n{question}<|im_end|>\n<|im_start|>assistant\n"
 
 
 async def closed_loop(running: Running, todo: list[list[int]], num_clients: int, max_tokens: int) -> Figures:
@@ -72,19 +82,20 @@ def sweep(num_clients: int) -> Run:
 
 async def chat(running: Running, repetition: int) -> Figures:
     """8 people, 6 turns each, thinking a little between them: a turn should cost only its new tokens."""
-    openings = prompts(f"chat {repetition}", 8, num_tokens=200, num_shared=60)
     waits_ms: list[float] = []
 
-    async def person(number: int, history: list[int]) -> None:
+    async def person(number: int, paragraph: str) -> None:
         generator = random.Random(f"chat {repetition} {number}")
-        for _ in range(6):
+        history = SYSTEM.replace("<|im_end|>", f" Talk about this text, number {repetition}.\n\n{paragraph}<|im_end|>")
+        for question in QUESTIONS:
+            history = as_turn(question, history)
             answer = await ask(running, history, 64)
             waits_ms.append(answer.time_to_first_token_s * 1e3)
-            history = history + generator.choices(TOKEN_IDS, k=64 + 60)      # an answer's length, and the next question
+            history += f"{answer.text}<|im_end|>\n"
             await asyncio.sleep(generator.uniform(0.2, 1.0))                 # thinks
 
     started_s = time.perf_counter()
-    await asyncio.gather(*(person(number, opening) for number, opening in enumerate(openings)))
+    await asyncio.gather(*(person(number, paragraph) for number, paragraph in enumerate(PARAGRAPHS)))
     return {"total s": time.perf_counter() - started_s, "ttft p50 ms": statistics.median(waits_ms)}
 
 
@@ -117,10 +128,21 @@ async def cancel(running: Running, repetition: int) -> Figures:
 
 
 async def edit(running: Running, repetition: int) -> Figures:
-    """A text that repeats itself, as one that is edited does: what looks ahead in its own prompt gains here."""
-    [text] = prompts(f"edit {repetition}", 1, num_tokens=120)
-    figures = await closed_loop(running, [text * 4] * 2, 1, 128)
-    return {"tok/s": figures["tok/s"]}
+    """Texts repeated with one word changed, and summaries: what looks ahead in its own prompt gains here."""
+    texts = [f"Draft {repetition}. {paragraph}" for paragraph in PARAGRAPHS]
+    edits = [
+        f'Repeat this text, with the word "{word}" replaced by "{other}":\n\n{text}'
+        for text, (word, other) in zip(texts, SWAPS, strict=True)
+    ]
+    summaries = [f"Summarise this text in two sentences:\n\n{text}" for text in texts]
+    figures: Figures = {}
+    for name, questions in (("edits", edits), ("summaries", summaries)):
+        answers: list[Answer] = []
+        started_s = time.perf_counter()
+        for question in questions:
+            answers.append(await ask(running, as_turn(question), 128, ignore_eos=False))
+        figures[f"{name} tok/s"] = sum(answer.num_tokens for answer in answers) / (time.perf_counter() - started_s)
+    return figures
 
 
 async def fairness(running: Running, repetition: int) -> Figures:
