@@ -45,7 +45,7 @@ class Scheduler:
         info: BackendInfo,
         eog_token_ids: frozenset[int],
         *,
-        proposer: Proposer | None = None,
+        proposers: Iterable[Proposer] | None = None,
         clock_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._info = info
@@ -56,8 +56,8 @@ class Scheduler:
         )
         self._clock_s = clock_s                                # of `Request.arrival_s`
         self.counters = EngineCounters()
-        self._speculation = Speculation(proposer)
-        self._scheduled_s = 0.0                                # when the last batch was
+        self._speculation = Speculation(proposers)
+        self._scheduled_s = 0.0                                # when the last batch was, but for its proposals
         self._sequences: dict[str, Sequence] = {}              # all, by request id
         self._running: dict[int, Sequence] = {}                # by slot, oldest first
         self._consumption = Consumption(clock_s)
@@ -99,13 +99,13 @@ class Scheduler:
         self._continue_running(step)
         self._admit_waiting(step)
         self._give_back_spare(step)
+        self._scheduled_s = self._clock_s()
         self._propose(step)
         if self._sequences and not step.shares:
             raise EngineFailed("The scheduler has sequences but can give none of them a token.")
         rows = [self._row(sequence, share) for sequence, share in step.shares.items()]
         batch = Batch(released=self._released, evicted=self.blocks.collect_evicted(), rows=rows)
         self._released = []
-        self._scheduled_s = self._clock_s()
         return batch
 
     def moves(self) -> list[Progress]:
@@ -251,7 +251,7 @@ class Scheduler:
         return min(room, sequence.request.max_tokens - sequence.num_output_tokens)
 
     def _note_cost(self, batch: Batch) -> None:
-        if batch.rows and all(len(row.token_ids) - row.num_proposed == 1 for row in batch.rows):
+        if batch.rows and all(row.sampling and len(row.token_ids) - row.num_proposed == 1 for row in batch.rows):
             num_proposed = [row.num_proposed for row in batch.rows]
             self._speculation.note_step(num_proposed, self._clock_s() - self._scheduled_s)
 

@@ -9,7 +9,7 @@ proposals stop where text does not repeat itself, where many run, and where a st
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from engine.proposer import PromptLookup, Proposer
@@ -24,30 +24,49 @@ _FIRST_WEIGHT = 0.1             # of a step measured, two points of the line tha
 
 
 class Speculation:
-    """Owner of the proposer and of what is known of chances and costs."""
+    """Owner of the proposers, by default prompt lookup alone, and of what is known of the costs."""
 
-    def __init__(self, proposer: Proposer | None = None) -> None:
-        self._proposer = proposer or PromptLookup()
-        self._costs = StepCosts()
+    def __init__(self, proposers: Iterable[Proposer] | None = None) -> None:
+        proposers = [PromptLookup()] if proposers is None else proposers
+        self._costs = {proposer: StepCosts() for proposer in proposers}
+        self._asked: list[Proposer] = []           # in the step that is planned or runs
 
     def propose(self, limits: Mapping[Sequence, int]) -> dict[Sequence, list[int]]:
-        """Tokens to verify in a step of these sequences: for each at most its limit, and as many as should pay."""
-        cost = self._costs.of_proposals(len(limits))
-        if cost is None:
-            return {}
-        wanted: dict[Sequence, int] = {}
+        """Tokens to verify in a step of these sequences: for each at most its limit, and as many as should pay.
+
+        Where several proposers have a guess, that counts from which most is to be gained.
+        """
+        wanted: dict[Proposer, dict[Sequence, int]] = {}
+        costs = {proposer: each.of_proposals(len(limits)) for proposer, each in self._costs.items()}
         for sequence, limit in limits.items():
-            num_tokens = num_worthwhile(self._proposer.chance(sequence), cost, limit)
-            if num_tokens > 0:
-                wanted[sequence] = num_tokens
-        return self._proposer.propose(wanted) if wanted else {}
+            most = 0.0
+            for proposer, cost in costs.items():
+                chance = 0.0 if cost is None else proposer.chance(sequence)
+                if cost is None or not (num_tokens := num_worthwhile(chance, cost, limit)):
+                    continue
+                gain = cost.gain(chance, num_tokens)
+                if gain > most:
+                    most, best, num_best = gain, proposer, num_tokens
+            if most > 0.0:
+                wanted.setdefault(best, {})[sequence] = num_best
+        self._asked = list(wanted)
+        return {
+            sequence: token_ids
+            for proposer, each in wanted.items()
+            for sequence, token_ids in proposer.propose(each).items()
+        }
 
     def note_step(self, num_proposed: list[int], seconds: float) -> None:
-        """A step in which each sequence lacked one token, and had so many proposed, took so long."""
-        self._costs.note(num_proposed, seconds)
+        """A step took so long, proposing included, in which each sequence lacked one token and had so many proposed."""
+        if not self._asked:
+            for costs in self._costs.values():
+                costs.note_plain(len(num_proposed), seconds)
+        elif len(self._asked) == 1 and any(num_proposed):
+            self._costs[self._asked[0]].note(num_proposed, seconds)
 
     def forget(self, sequence: Sequence) -> None:
-        self._proposer.forget(sequence)
+        for proposer in self._costs:
+            proposer.forget(sequence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,16 +76,20 @@ class Cost:
     surcharge: float
     per_token: float
 
+    def gain(self, chance: float, num_tokens: int) -> float:
+        """Tokens to be gained, each right with `chance` if all before it are."""
+        num_right = sum(chance**n for n in range(1, num_tokens + 1))
+        return num_right - self.surcharge - num_tokens * self.per_token
+
 
 def num_worthwhile(chance: float, cost: Cost, limit: int) -> int:
-    """How many tokens to propose, each right with `chance` if all before it are: 0 where no number of them pays."""
+    """How many tokens to propose: 0 where no number of them pays."""
     if chance <= 0.0 or cost.per_token >= 1.0:
         return 0
     num_tokens = min(limit, MAX_PROPOSED)
     if cost.per_token > 0.0 and chance < 1.0:                  # the last must be worth itself
         num_tokens = min(num_tokens, int(math.log(cost.per_token) / math.log(chance)))
-    num_right = sum(chance**n for n in range(1, num_tokens + 1))
-    return num_tokens if num_right > cost.surcharge + num_tokens * cost.per_token else 0
+    return num_tokens if cost.gain(chance, num_tokens) > 0.0 else 0
 
 
 class StepCosts:
@@ -81,15 +104,15 @@ class StepCosts:
         line = self._lines.get(num_sequences)
         return None if line is None else line.fitted()
 
+    def note_plain(self, num_sequences: int, seconds: float) -> None:
+        plain_s = self._plain_s.setdefault(num_sequences, seconds)
+        self._plain_s[num_sequences] += LEARNING_RATE * (min(seconds, plain_s * SURPRISE) - plain_s)
+        self._lines.setdefault(num_sequences, _Line(_first_cost(num_sequences)))
+
     def note(self, num_proposed: list[int], seconds: float) -> None:
+        """After a plain step of as many sequences."""
         num_sequences, num_proposing = len(num_proposed), sum(map(bool, num_proposed))
-        if num_sequences not in self._lines:
-            self._lines[num_sequences] = _Line(_first_cost(num_sequences))
-            self._plain_s[num_sequences] = seconds
-        plain_s = self._plain_s[num_sequences]
-        if not num_proposing:
-            self._plain_s[num_sequences] += LEARNING_RATE * (min(seconds, plain_s * SURPRISE) - plain_s)
-        elif plain_s > 0.0:
+        if plain_s := self._plain_s[num_sequences]:
             measured = (seconds - plain_s) * num_sequences / plain_s
             self._lines[num_sequences].note(sum(num_proposed) / num_proposing, measured / num_proposing)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from engine.batch import Batch, StepOutput
+from engine.proposer import Proposer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +65,9 @@ class Backend(Protocol):
     def tokenizer(self) -> Tokenizer: ...
     @property
     def held_bytes(self) -> int: ...             # of KV and cache, by now: no more than `info` says
+
+    @property
+    def proposers(self) -> tuple[Proposer, ...]: ...     # of its own, beside prompt lookup
 
     def execute(self, batch: Batch) -> StepOutput:
         """Apply `released`, `evicted` and `rows` in this order. A batch without rows is legal and computes nothing."""

@@ -22,6 +22,7 @@ from engine.backends.scripted_memory import PagedMemory, PooledMemory
 from engine.backends.scripted_tokenizer import ByteTokenizer
 from engine.batch import Batch, BatchRow, SampledToken, StepOutput
 from engine.errors import EngineFailed
+from engine.proposer import Proposer
 from engine.sampler import sample_row
 
 Reply = str | Sequence[int]
@@ -81,6 +82,10 @@ class ScriptedBackend:
     @property
     def info(self) -> BackendInfo:
         return self._info
+
+    @property
+    def proposers(self) -> tuple[Proposer, ...]:
+        return ()
 
     @property
     def held_bytes(self) -> int:

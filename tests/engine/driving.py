@@ -46,8 +46,9 @@ class Driver:
         self, backend: Backend, *, proposer: Proposer | None = None, clock_s: Callable[[], float] = lambda: 0.0
     ) -> None:
         self.backend = backend
+        proposers = None if proposer is None else [proposer]
         self.scheduler = Scheduler(
-            backend.info, backend.tokenizer.eog_token_ids, proposer=proposer, clock_s=clock_s
+            backend.info, backend.tokenizer.eog_token_ids, proposers=proposers, clock_s=clock_s
         )
         self.tokens: dict[str, list[SampledToken]] = {}
         self.ended: dict[str, FinishReason] = {}

@@ -235,8 +235,9 @@ class TestWhatPays:
     def test_the_cost_is_what_the_clock_says(self) -> None:
         costs = StepCosts()
         assert costs.of_proposals(1) is None
-        for num_proposed in [0, *([0, 4, 16, 30] * 40)]:
-            costs.note([num_proposed], 0.010 + (0.005 if num_proposed else 0.0) + 0.002 * num_proposed)
+        costs.note_plain(1, 0.010)
+        for num_proposed in [4, 16, 30] * 40:
+            costs.note([num_proposed], 0.015 + 0.002 * num_proposed)
         cost = costs.of_proposals(1)
         assert cost is not None
         assert cost.surcharge == pytest.approx(0.5, abs=0.05)
@@ -244,7 +245,8 @@ class TestWhatPays:
 
     def test_a_step_that_was_stopped_by_a_neighbour_does_not_end_speculation(self) -> None:
         costs = StepCosts()
-        for num_proposed in [0, *([0, 4, 16, 30] * 10)]:
+        costs.note_plain(1, 0.010)
+        for num_proposed in [4, 16, 30] * 10:
             costs.note([num_proposed], 0.010 + 0.004 * num_proposed)
         costs.note([30], 5.0)
         cost = costs.of_proposals(1)
@@ -253,7 +255,7 @@ class TestWhatPays:
 
     def test_where_it_does_not_pay_it_stops(self) -> None:
         """Eight sequences that repeat themselves, on a machine where each token takes as long as any other."""
-        speculation = Speculation(Guesser(lambda token_ids: 1))
+        speculation = Speculation([Guesser(lambda token_ids: 1)])
         sequences = [sequence_of("x") for _ in range(8)]
         num_proposed = []
         for _ in range(50):
@@ -265,7 +267,7 @@ class TestWhatPays:
 
     def test_without_a_clock_nothing_is_learned(self) -> None:
         costs = StepCosts()
-        costs.note([0], 0.0)
+        costs.note_plain(1, 0.0)
         first = costs.of_proposals(1)
         assert first is not None
         assert math.isclose(first.per_token, 0.5)

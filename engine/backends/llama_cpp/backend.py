@@ -14,14 +14,16 @@ import numpy as np
 
 from engine.backends.base import BackendInfo
 from engine.backends.llama_cpp.context import Context, ContextShape, StreamRow, whole_cells
+from engine.backends.llama_cpp.draft import DraftConfig, DraftModel
 from engine.backends.llama_cpp.kv_state import Bytes, Piece, StateLayout, cut, fill, num_tokens_of
 from engine.backends.llama_cpp.library import LIBRARY_VERSION
 from engine.backends.llama_cpp.model import NativeModel, RunOptions
 from engine.backends.llama_cpp.streams import BLOCK_SIZE, Streams
 from engine.backends.llama_cpp.tokenizer import LlamaTokenizer
 from engine.batch import Batch, BatchRow, SampledToken, StepOutput
-from engine.errors import EngineFailed
+from engine.errors import EngineFailed, ModelLoadError
 from engine.lora import Adapter
+from engine.proposer import Proposer
 from engine.sampler import sample_row
 
 START_SHAPE = ContextShape(num_streams=1, num_cells=1024)
@@ -43,6 +45,7 @@ class LlamaCppConfig:
     adapters: tuple[Adapter, ...] = ()
     kv_type: str = "f16"            # "f32" where texts must not depend on who shares a step
     speculate: bool = True          # verify proposals, where the model's state can be cut
+    draft: DraftConfig | None = None    # a smaller model of the same vocabulary, to guess
 
 
 class LlamaCppBackend:
@@ -63,6 +66,7 @@ class LlamaCppBackend:
             self._streams.layout = self._learn_layout(self._streams.context)
             if self._streams.layout is None:      # states move as a whole, between contexts of as many streams only
                 self._streams.reshape(ContextShape(limit.num_streams, start.num_cells))
+            self._draft = self._load_draft()
             undo.pop_all()
         self._info = self._describe(limit)
 
@@ -76,7 +80,11 @@ class LlamaCppBackend:
 
     @property
     def held_bytes(self) -> int:
-        return self._streams.held_bytes
+        return self._streams.held_bytes + (self._draft.held_bytes if self._draft else 0)
+
+    @property
+    def proposers(self) -> tuple[Proposer, ...]:
+        return (self._draft,) if self._draft else ()
 
     def execute(self, batch: Batch) -> StepOutput:
         for release in batch.released:
@@ -95,6 +103,8 @@ class LlamaCppBackend:
             raise EngineFailed(f"{num_parked} of {self._info.num_blocks} blocks are parked. Load the model again.")
 
     def close(self) -> None:
+        if self._draft:
+            self._draft.close()
         self._tokenizer.close()
         self._streams.close()
         self._model.close()
@@ -122,6 +132,24 @@ class LlamaCppBackend:
             self._model, shape, num_batch_tokens=self._num_batch_tokens, num_threads=self._config.num_threads,
             kv_type=self._config.kv_type,
         )
+
+    def _load_draft(self) -> DraftModel | None:
+        config = self._config
+        if config.draft is None:
+            return None
+        if not self._can_speculate:
+            raise ModelLoadError(
+                f"{config.path.name} takes no draft model: what was guessed wrong cannot be cut from its state. "
+                "Leave draft_model out."
+            )
+        return DraftModel(
+            config.draft, self._tokenizer,
+            max_num_seqs=config.max_num_seqs, max_model_len=config.max_model_len, num_threads=config.num_threads,
+        )
+
+    @property
+    def _can_speculate(self) -> bool:
+        return self._streams.layout is not None and self._config.speculate
 
     def _learn_layout(self, context: Context) -> StateLayout | None:
         """The layout of this model's state, if a sample survives a round trip through our hands. Also warms up."""
@@ -160,9 +188,9 @@ class LlamaCppBackend:
             max_model_len=config.max_model_len,
             vocab_size=self._model.vocab_size,
             prefix_cache=prefix_cache,
-            can_speculate=layout is not None and config.speculate,
-            weight_bytes=self._model.weight_bytes,
-            kv_bytes=token_bytes * limit.num_streams * limit.num_cells,
+            can_speculate=self._can_speculate,
+            weight_bytes=self._model.weight_bytes + (self._draft.weight_bytes if self._draft else 0),
+            kv_bytes=token_bytes * limit.num_streams * limit.num_cells + (self._draft.kv_bytes if self._draft else 0),
             cache_bytes=config.cache_bytes if prefix_cache else 0,
         )
 
