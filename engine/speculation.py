@@ -17,6 +17,7 @@ from engine.request import Sequence
 
 MAX_PROPOSED = 31               # with its own token half a tile: llama.cpp computes as many as it does two, bit for bit
 LEARNING_RATE = 0.05            # a step's
+FORGETTING_RATE = 0.005         # a step's without proposals: what seemed too dear is tried again
 SURPRISE = 1.5                  # a step takes at most so many times what was expected: neighbours may have stopped it
 FIRST_SURCHARGE = 1.5           # proposed tokens' worth: other kernels, and among others a run of their own
 
@@ -107,7 +108,7 @@ class StepCosts:
     def note_plain(self, num_sequences: int, seconds: float) -> None:
         plain_s = self._plain_s.setdefault(num_sequences, seconds)
         self._plain_s[num_sequences] += LEARNING_RATE * (min(seconds, plain_s * SURPRISE) - plain_s)
-        self._lines.setdefault(num_sequences, _Line(_first_cost(num_sequences)))
+        self._lines.setdefault(num_sequences, _Line(_first_cost(num_sequences))).fade(FORGETTING_RATE)
 
     def note(self, num_proposed: list[int], seconds: float) -> None:
         """After a plain step of as many sequences."""
@@ -129,7 +130,11 @@ class _Line:
         expected = cost.surcharge + cost.per_token * x
         y = min(max(y, expected / SURPRISE), expected * SURPRISE)
         terms = (1.0, x, y, x * x, x * y)
-        self._sums = [(1.0 - LEARNING_RATE) * old + new for old, new in zip(self._sums, terms, strict=True)]
+        self.fade(LEARNING_RATE)
+        self._sums = [old + new for old, new in zip(self._sums, terms, strict=True)]
+
+    def fade(self, rate: float) -> None:
+        self._sums = [(1.0 - rate) * old for old in self._sums]
 
     def fitted(self) -> Cost:
         w, sx, sy, sxx, sxy = self._sums

@@ -253,6 +253,20 @@ class TestWhatPays:
         assert cost is not None
         assert num_worthwhile(0.99, cost, 99) > 0
 
+    def test_what_seemed_too_dear_is_tried_again(self) -> None:
+        costs = StepCosts()
+        costs.note_plain(1, 0.010)
+        for _ in range(30):
+            costs.note([10], 0.300)
+        tried = []
+        for _ in range(1500):
+            costs.note_plain(1, 0.010)
+            cost = costs.of_proposals(1)
+            assert cost is not None
+            tried.append(num_worthwhile(0.99, cost, 99) > 0)
+        assert not any(tried[:100])
+        assert tried[-1]
+
     def test_where_it_does_not_pay_it_stops(self) -> None:
         """Eight sequences that repeat themselves, on a machine where each token takes as long as any other."""
         speculation = Speculation([Guesser(lambda token_ids: 1)])

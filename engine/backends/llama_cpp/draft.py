@@ -20,7 +20,7 @@ from engine.request import Sequence
 CATCH_UP_TOKENS = 64                # a step: a long prompt is read in pieces, and guessed about when it is read
 FIRST_CHANCE = 0.9                  # hopeful, or it would never be tried
 LEARNING_RATE = 0.1                 # a guess's
-RECOVERY_RATE = 0.002               # a token's without guesses: it is tried again later
+RECOVERY_RATE = 0.005               # a token's without guesses: it is tried again later
 
 _START_SHAPE = ContextShape(num_streams=1, num_cells=1024)
 
