@@ -37,6 +37,7 @@ class Settings(BaseSettings):
     context_tokens: int | None = Field(default=None, ge=256)  # a sequence's window; None: from the memory plan
     max_num_seqs: int | None = Field(default=None, ge=1, le=256)
     cache_bytes: int | None = Field(default=None, ge=0)       # host memory for idle prefixes; None: from the plan
+    cache_disk_bytes: int | None = Field(default=None, ge=0)  # disk for idle prefixes; None: 4 GiB at the most
     kv_type: KvType = "f16"                                   # of a context's KV; q8_0 takes half, and is less exact
     gpu_layers: int | None = Field(default=None, ge=0)        # the output counts as one; None: as many as fit
     main_gpu: int | None = Field(default=None, ge=0)          # by number; None: the one with most free memory

@@ -1,7 +1,7 @@
 """What the scheduler hands to a back end, and what comes back: one `Batch` in, one `StepOutput` out, a step.
 
 A back end applies a batch in this order, so that a slot or a block freed in a step can be used again in the same step:
-`released`, then `evicted`, then `rows`.
+`released`, then `evicted`, then `saved`, then `loaded`, then `rows`.
 """
 
 from __future__ import annotations
@@ -66,10 +66,29 @@ class Release:
     kept_blocks: list[tuple[int, int]]      # (index in the sequence, block id) whose KV must outlive the slot
 
 
+@dataclass(frozen=True, slots=True)
+class SavedBlock:
+    """A block that can be found in memory, to be put on disk."""
+
+    block: int
+    num_tokens: int                         # that it holds
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedBlock:
+    """A block of a sequence admitted in this step, to be filled with KV that was read from disk, and verified."""
+
+    block: int
+    data: memoryview                        # as the back end once gave it to `DiskBlocks.write`
+    num_tokens: int                         # that it holds
+
+
 @dataclass(slots=True, kw_only=True)
 class Batch:
     released: list[Release] = field(default_factory=list)
     evicted: list[int] = field(default_factory=list)      # block ids whose cached content nobody can find any more
+    saved: list[SavedBlock] = field(default_factory=list)        # where that holds up nobody
+    loaded: list[LoadedBlock] = field(default_factory=list)
     rows: list[BatchRow] = field(default_factory=list)
 
     @property
@@ -89,3 +108,4 @@ class StepOutput:
     """`tokens[i]` is `batch.rows[i]`'s: empty where none was wanted, else the right proposals and one token more."""
 
     tokens: list[tuple[SampledToken, ...]]
+    was_interrupted: bool = False     # nothing was computed: each row is to be asked for again

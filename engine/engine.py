@@ -169,7 +169,8 @@ class Engine(Protocol):
     def info(self) -> EngineInfo: ...
 
     def chat(self, request: ChatRequest) -> AsyncGenerator[Delta, None]:
-        """Stream an answer. Closing the iterator (`aclose`, or cancelling the task) aborts within one step.
+        """Stream an answer. Closing the iterator (`aclose`, or cancelling the task) aborts at once: a step
+        that reads its prompt above all is cut short.
 
         Raises InvalidRequest and its kin or QueueFull before the first delta; EngineFailed later.
         """

@@ -26,15 +26,15 @@ from engine.memory import DEFAULT_CONTEXT_TOKENS, DeviceFacts, LayerFacts, Memor
 from engine.memory import LoadLimits as LoadLimits
 from engine.scheduler import max_sequence_tokens
 from engine.select import select_backend
+from engine.step_budget import ATTENTION_TILE_TOKENS
 
 if TYPE_CHECKING:
     from engine.backends.llama_cpp.draft import DraftConfig
     from engine.backends.llama_cpp.trial import Candidate, TrialResult
 
 DEFAULT_SYSTEM_PROMPT = "You are a helpful assistant."
-STEP_TARGET_S = 0.15               # of computing a long prompt: others get a token that often, and Stop is heard
-NUM_BATCHED_TOKENS_BOUNDS = (16, 512)   # fewer waste the reading of the weights, more gain nothing
-ATTENTION_TILE_TOKENS = 64         # GGML_FA_TILE_Q: attention over fewer at a time costs half as much again when deep
+EMBEDDING_PASS_S = 0.15
+MAX_CHUNK_TOKENS = 8 * ATTENTION_TILE_TOKENS   # of prompts in a step; more gain nothing
 
 _BLOCK = re.compile(r"blk\.(\d+)\.")
 
@@ -134,30 +134,20 @@ async def _start_core(
 
     config = LlamaCppConfig(
         path=spec.path,
+        parts=tuple(candidate.paths),
+        disk=limits.disk,
         options=trial.options,
         adapters=spec.adapters,
         max_model_len=memory_plan.max_model_len,
         max_num_seqs=memory_plan.max_num_seqs,
         cache_bytes=memory_plan.cache_bytes,
         num_threads=candidate.num_threads,
-        max_num_batched_tokens=num_batched_tokens(trial.prefill_tokens_per_s, memory_plan.max_num_seqs),
+        max_num_batched_tokens=MAX_CHUNK_TOKENS + 1 + memory_plan.max_num_seqs,
+        prefill_tokens_per_s=trial.prefill_tokens_per_s,
         kv_type=limits.kv_type,
         draft=draft,
     )
     return await EngineCore.start(spec.model_id, lambda: LlamaCppBackend(config), max_queue=limits.max_queue)
-
-
-def num_batched_tokens(prefill_tokens_per_s: float, max_num_seqs: int) -> int:
-    """A step's budget of tokens: near STEP_TARGET_S long, with a token for every running sequence and more.
-
-    Where a whole tile of a prompt takes about that time, there is room for it beside one token of everybody: the
-    library takes those, and the prompt's first, in a run of their own, and what is left must fill the tile.
-    """
-    low, high = NUM_BATCHED_TOKENS_BOUNDS
-    wanted = min(prefill_tokens_per_s * STEP_TARGET_S, high)
-    if num_tiles := round(wanted / ATTENTION_TILE_TOKENS):
-        return num_tiles * ATTENTION_TILE_TOKENS + 1 + max_num_seqs
-    return max(round(wanted / 16) * 16, low, 2 * max_num_seqs)
 
 
 def _facts(
@@ -266,7 +256,7 @@ async def _start_embedding(
         pooling=header.pooling,
         options=trial.options,
         max_model_len=memory_plan.max_model_len,
-        max_num_batched_tokens=num_batched_tokens(trial.prefill_tokens_per_s, max_num_seqs=0),
+        max_num_batched_tokens=_pass_tokens(trial.prefill_tokens_per_s),
         bytes_per_token=memory_plan.kv_bytes // memory_plan.max_model_len,
         num_threads=candidate.num_threads,
     )
@@ -290,6 +280,12 @@ async def _start_embedding(
     return await EmbeddingEngine.start(
         spec.model_id, lambda: LlamaCppEmbedder(config), describe, max_queue=limits.max_queue
     )
+
+
+def _pass_tokens(prefill_tokens_per_s: float) -> int:
+    """Whole tiles, as many as take about EMBEDDING_PASS_S: a cancelled input is not waited for, others take turns."""
+    num_tiles = round(prefill_tokens_per_s * EMBEDDING_PASS_S / ATTENTION_TILE_TOKENS)
+    return min(max(num_tiles * ATTENTION_TILE_TOKENS, ATTENTION_TILE_TOKENS), MAX_CHUNK_TOKENS)
 
 
 def _plan_embedding(

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from engine.disk_cache.cache import DiskCache
 from engine.errors import OutOfMemory
 
 KvType = Literal["f16", "q8_0"]
@@ -41,6 +42,7 @@ class LoadLimits:
     max_queue: int = 256
     state_dir: Path | None = None    # where outcomes of trials are remembered; None: nowhere
     draft_model: Path | None = None  # a file of a smaller model with the same vocabulary, which guesses
+    disk: DiskCache | None = None    # that idle prefixes go to; None: they last as long as the model is loaded
     promised_bytes: int = 0          # that models in memory may still take, as their chats grow
     promised_gpu_bytes: int = 0      # likewise, of the GPU's memory
 

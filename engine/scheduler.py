@@ -18,11 +18,13 @@ from dataclasses import dataclass, field
 from engine.backends.base import BackendInfo
 from engine.batch import Batch, BatchRow, Release, SampledToken, SamplingInput, StepOutput
 from engine.block_manager import BlockManager, Prefix
+from engine.disk_cache.blocks import DiskBlocks
 from engine.errors import EngineError, EngineFailed
 from engine.metrics import EngineCounters
 from engine.proposer import Proposer
 from engine.request import FinishReason, Request, Sequence
 from engine.speculation import Speculation
+from engine.step_budget import StepBudget
 from engine.waiting import Consumption, WaitingQueue
 
 
@@ -46,18 +48,20 @@ class Scheduler:
         eog_token_ids: frozenset[int],
         *,
         proposers: Iterable[Proposer] | None = None,
+        disk: DiskBlocks | None = None,
         clock_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._info = info
         self._window = max_sequence_tokens(info)
         self._eog_token_ids = eog_token_ids
         self.blocks = BlockManager(
-            num_blocks=info.num_blocks, block_size=info.block_size, prefix_cache=info.prefix_cache
+            num_blocks=info.num_blocks, block_size=info.block_size, prefix_cache=info.prefix_cache, disk=disk
         )
         self._clock_s = clock_s                                # of `Request.arrival_s`
         self.counters = EngineCounters()
         self._speculation = Speculation(proposers)
         self._scheduled_s = 0.0                                # when the last batch was, but for its proposals
+        self.step_budget = StepBudget(info)
         self._sequences: dict[str, Sequence] = {}              # all, by request id
         self._running: dict[int, Sequence] = {}                # by slot, oldest first
         self._consumption = Consumption(clock_s)
@@ -77,7 +81,12 @@ class Scheduler:
     @property
     def has_work(self) -> bool:
         """Something to compute, or to tell the back end."""
-        return bool(self._sequences or self._released)
+        return bool(self._sequences or self._released) or self.work_due_in_s == 0.0
+
+    @property
+    def work_due_in_s(self) -> float | None:
+        """When there will be something to save, if nobody asks for anything; None: never."""
+        return self.blocks.save_due_in_s()
 
     def add(self, request: Request) -> None:
         sequence = Sequence.of(request)
@@ -94,19 +103,23 @@ class Scheduler:
         return Progress(sequence=sequence, finish_reason=reason)
 
     def schedule(self) -> Batch:
-        step = _Step(budget=self._info.max_num_batched_tokens)
         self._make_way()
+        step = _Step(budget=self.step_budget.num_tokens(self._running.values()))
         self._continue_running(step)
         self._admit_waiting(step)
         self._give_back_spare(step)
         self._scheduled_s = self._clock_s()
         self._propose(step)
-        if self._sequences and not step.shares:
+        if self._sequences and not step.shares and not self.blocks.wait_for_disk():
             raise EngineFailed("The scheduler has sequences but can give none of them a token.")
         rows = [self._row(sequence, share) for sequence, share in step.shares.items()]
-        batch = Batch(released=self._released, evicted=self.blocks.collect_evicted(), rows=rows)
-        self._released = []
-        return batch
+        return self._batch(rows)
+
+    def drain(self) -> Batch:
+        """The last batch: everybody leaves, and what is not yet on disk is saved."""
+        for sequence in list(self._running.values()):
+            self._leave_slot(sequence)
+        return self._batch([], is_last=True)
 
     def moves(self) -> list[Progress]:
         """Places in the queue that changed since the last call."""
@@ -120,6 +133,8 @@ class Scheduler:
 
     def update(self, batch: Batch, output: StepOutput) -> list[Progress]:
         """Take in what the back end computed for `batch`, the last one scheduled."""
+        if output.was_interrupted:
+            return []
         self._note_cost(batch)
         progress: list[Progress] = []
         num_consumed: Counter[str] = Counter()
@@ -144,6 +159,13 @@ class Scheduler:
         for user, num_tokens in num_consumed.items():
             self._consumption.charge(user, num_tokens)
         return progress
+
+    def long_row(self, batch: Batch) -> str:
+        """The request whose prompt makes up more than half of a step; "" where none does."""
+        longest = max(batch.rows, key=lambda row: len(row.token_ids), default=None)
+        if longest is None or len(longest.token_ids) < max(2, batch.num_tokens // 2 + 1):
+            return ""
+        return self._running[longest.slot].request.request_id
 
     def check_integrity(self) -> None:
         """Recount blocks and slots; raise EngineFailed where something is held that nobody owns."""
@@ -199,14 +221,15 @@ class Scheduler:
             if not (self._free_slots and step.budget):
                 break
             prefix = self.blocks.match(sequence)
-            if self.blocks.next_name(sequence, prefix) in coming:
-                continue                                   # somebody computes it now: wait, rather than do it twice
+            if prefix.is_coming or self.blocks.next_name(sequence, prefix) in coming:
+                continue                        # somebody computes or reads it now: wait, rather than do it twice
             taken = self._take_with(prefix, sequence)
             if taken is None:
                 break                                      # nobody passes it, or a large prompt would never start
             self._admit(sequence, num_cached_tokens=taken.num_tokens)
+            step.budget = min(step.budget, self.step_budget.num_prompt_tokens(taken.num_tokens))
             coming.update(self.blocks.coming_names(sequence))
-            self._share_out(step, sequence, restored_blocks=taken.blocks)
+            self._share_out(step, sequence, restored_blocks=self.blocks.restored_blocks(sequence, taken))
 
     def _take_with(self, prefix: Prefix, sequence: Sequence) -> Prefix | None:
         """Blocks for a newcomer, one left for each of those that run: or it would be preempted at once.
@@ -277,6 +300,16 @@ class Scheduler:
             restored_blocks=share.restored_blocks,
             sampling=sampling,
             num_proposed=len(share.proposed_ids),
+        )
+
+    def _batch(self, rows: list[BatchRow], *, is_last: bool = False) -> Batch:
+        released, self._released = self._released, []
+        return Batch(
+            released=released,
+            evicted=self.blocks.collect_evicted(),
+            saved=self.blocks.collect_saved(everything=is_last),
+            loaded=self.blocks.collect_loaded(),
+            rows=rows,
         )
 
     def _accept(

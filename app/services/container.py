@@ -17,6 +17,7 @@ from app.services.engines import EngineRegistry, Loader
 from app.services.generations import GenerationService
 from app.services.models import ModelService, spec_of
 from app.settings import Settings
+from engine.disk_cache.cache import DiskCache
 from engine.load import LoadLimits
 from store.database import Database
 from store.errors import StoreError
@@ -31,6 +32,7 @@ log = structlog.get_logger(__name__)
 class Services:
     settings: Settings
     db: Database
+    disk_cache: DiskCache
     changes: Changes
     accounts: AccountService
     conversations: ConversationService
@@ -44,7 +46,8 @@ class Services:
         """Opens the database, which may raise StoreError; everything else waits for `start`."""
         db = Database.open(settings.database_path)
         changes = Changes()
-        engines = EngineRegistry(partial(spec_of, db), loader, _limits(settings), changes)
+        disk_cache = DiskCache(settings.data_dir / "cache" / "kv", settings.cache_disk_bytes)
+        engines = EngineRegistry(partial(spec_of, db), loader, _limits(settings, disk_cache), changes)
         accounts = AccountService(db, settings)
         conversations = ConversationService(db, changes)
         models = ModelService(db, engines, changes, settings)
@@ -52,13 +55,14 @@ class Services:
         chat = ChatService(db, conversations, generations, models, changes)
         conversations.on_deleted(generations.conversation_deleted)
         accounts.on_access_ended(generations.access_ended)
-        return cls(settings, db, changes, accounts, conversations, models, engines, generations, chat)
+        return cls(settings, db, disk_cache, changes, accounts, conversations, models, engines, generations, chat)
 
     async def start(self) -> None:
         """Mend what a crash left, and make the starter model known. Quick: models are loaded in the background."""
         if num_interrupted := await self.generations.interrupt_stale():
             log.info("answers were interrupted by the last stop", count=num_interrupted)
         await self.models.register_starter()
+        self.disk_cache.start()
 
     async def keep_tidy(self) -> None:
         """Until cancelled: remove for good what was deleted a while ago."""
@@ -73,6 +77,7 @@ class Services:
         """End what runs, each answer saved with its text, and free the models. Idempotent; the database stays open."""
         await self.generations.close()
         await self.engines.close()
+        await asyncio.to_thread(self.disk_cache.close)
 
     def close(self) -> None:
         """After `stop`."""
@@ -80,7 +85,7 @@ class Services:
         self.db.close()
 
 
-def _limits(settings: Settings) -> LoadLimits:
+def _limits(settings: Settings, disk_cache: DiskCache) -> LoadLimits:
     return LoadLimits(
         context_tokens=settings.context_tokens,
         max_num_seqs=settings.max_num_seqs,
@@ -92,4 +97,5 @@ def _limits(settings: Settings) -> LoadLimits:
         draft_model=settings.draft_model,
         max_queue=settings.max_queue,
         state_dir=settings.data_dir / "cache",
+        disk=disk_cache,
     )

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from engine.backends.base import Backend
 from engine.backends.scripted import ScriptedBackend
+from engine.disk_cache.cache import DiskCache
 from tests.engine.tiny_gguf import write_tiny_gguf
 
 
@@ -30,7 +31,7 @@ class Shape:
         return 16
 
 
-def scripted_paged(shape: Shape, folder: Path) -> Backend:
+def scripted_paged(shape: Shape, folder: Path, disk: DiskCache | None = None) -> Backend:
     return ScriptedBackend(
         logits=scripted_logits,
         memory="paged",
@@ -40,10 +41,11 @@ def scripted_paged(shape: Shape, folder: Path) -> Backend:
         max_num_batched_tokens=shape.max_num_batched_tokens,
         max_model_len=shape.max_model_len,
         can_speculate=shape.can_speculate,
+        disk=disk,
     )
 
 
-def scripted_pooled(shape: Shape, folder: Path) -> Backend:
+def scripted_pooled(shape: Shape, folder: Path, disk: DiskCache | None = None) -> Backend:
     return ScriptedBackend(
         logits=scripted_logits,
         memory="pooled",
@@ -53,10 +55,11 @@ def scripted_pooled(shape: Shape, folder: Path) -> Backend:
         max_num_batched_tokens=shape.max_num_batched_tokens,
         max_model_len=shape.max_model_len,
         can_speculate=shape.can_speculate,
+        disk=disk,
     )
 
 
-def llama_cpp(shape: Shape, folder: Path) -> Backend:
+def llama_cpp(shape: Shape, folder: Path, disk: DiskCache | None = None) -> Backend:
     """A tiny model with random weights in the real library. Its KV is 512 bytes a token: 2 layers, K and V of 32."""
     from engine.backends.llama_cpp.backend import LlamaCppBackend, LlamaCppConfig
 
@@ -73,11 +76,12 @@ def llama_cpp(shape: Shape, folder: Path) -> Backend:
             max_num_batched_tokens=shape.max_num_batched_tokens,
             kv_type="f32",
             speculate=shape.can_speculate,
+            disk=disk,
         )
     )
 
 
-BACKENDS: dict[str, Callable[[Shape, Path], Backend]] = {
+BACKENDS: dict[str, Callable[[Shape, Path, DiskCache | None], Backend]] = {
     "scripted-paged": scripted_paged,
     "scripted-pooled": scripted_pooled,
     "llama.cpp": llama_cpp,

@@ -48,7 +48,7 @@ class Driver:
         self.backend = backend
         proposers = None if proposer is None else [proposer]
         self.scheduler = Scheduler(
-            backend.info, backend.tokenizer.eog_token_ids, proposers=proposers, clock_s=clock_s
+            backend.info, backend.tokenizer.eog_token_ids, disk=backend.disk, proposers=proposers, clock_s=clock_s
         )
         self.tokens: dict[str, list[SampledToken]] = {}
         self.ended: dict[str, FinishReason] = {}
@@ -76,12 +76,14 @@ class Driver:
     def run(self, *requests: Request, max_steps: int = 2000) -> dict[str, list[int]]:
         """Submit, and step until nothing is left; then nothing may be held by anybody."""
         self.submit(*requests)
-        for _ in range(max_steps):
-            if not self.scheduler.has_work:
-                break
-            self.step()
-        else:
-            raise AssertionError(f"Still not at rest after {max_steps} steps.")
+        num_steps = num_idle_steps = 0                 # an idle one waits for another thread: a disk's, say
+        while self.scheduler.has_work:
+            if self.step().rows:
+                num_steps += 1
+            else:
+                num_idle_steps += 1
+            if num_steps > max_steps or num_idle_steps > 500 * max_steps:
+                raise AssertionError(f"Still not at rest after {num_steps} steps, and {num_idle_steps} idle ones.")
         self.check_rest()
         return {each.request_id: self.output_ids(each.request_id) for each in requests}
 

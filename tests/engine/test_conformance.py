@@ -285,3 +285,21 @@ class TestTokenizer:
 
     def test_it_has_a_chat_template(self, make: Make) -> None:
         assert "<|im_start|>" in (make(Shape()).tokenizer.chat_template or "")
+
+
+def test_a_step_that_was_interrupted_leaves_no_trace(make: Make) -> None:
+    runs, comes = ask("runs", STORY, max_tokens=20), ask("comes", STORY + "And then? " * 9)
+    drive = Driver(make(Shape()))
+    drive.submit(runs)
+    for number in range(30):
+        if number == 5:
+            drive.submit(comes)                            # its prefix is cached: restored, then interrupted
+        if number % 2:
+            drive.backend.interrupt()
+            num_tokens = len(drive.tokens["runs"])
+            drive.step()
+            assert len(drive.tokens["runs"]) == num_tokens
+            drive.backend.resume()
+        drive.step()
+    drive.run()
+    assert_same(drive.tokens, alone(make, runs, comes))

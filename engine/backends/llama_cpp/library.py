@@ -6,6 +6,7 @@ Used by the rest of this folder and by nothing else, on any thread. Importing th
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import os
 import re
@@ -67,6 +68,14 @@ def native() -> Any:
     binding.llama_log_set(_native_log(binding), None)
     binding.llama_backend_init()
     return binding
+
+
+@functools.cache
+def base_library() -> ctypes.CDLL:
+    """ggml's base, which the binding loads too but does not hand out."""
+    native()
+    path = next(path for path in library_files() if path.stem.removeprefix("lib") == "ggml-base")
+    return ctypes.CDLL(str(path))
 
 
 @functools.cache
