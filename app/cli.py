@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -76,12 +77,17 @@ def serve(
     gpu_layers: Annotated[
         int | None, typer.Option("--gpu-layers", metavar="N", help="To put on a GPU: as many as fit if not given.")
     ] = None,
+    draft_model: Annotated[
+        Path | None,
+        typer.Option("--draft-model", metavar="FILE", help="A small model of the same family, which guesses ahead."),
+    ] = None,
     data_dir: DataDir = None,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Open no browser here.")] = False,
 ) -> None:
     """Run the server until it is told to stop."""
     settings = load_settings(
-        host=host, port=port, model=model, kv_type=kv_type, gpu_layers=gpu_layers, data_dir=data_dir
+        host=host, port=port, model=model, kv_type=kv_type, gpu_layers=gpu_layers, draft_model=draft_model,
+        data_dir=data_dir,
     )
     from app.instance import Instance
     from app.window import has_display

@@ -6,7 +6,7 @@ A back end applies a batch in this order, so that a slot or a block freed in a s
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from engine.grammar_matcher import GrammarMatcher
 from engine.params import SamplingParams
@@ -18,9 +18,14 @@ class SamplingInput:
 
     params: SamplingParams
     seed: int
-    token_ids: list[int]              # prompt and output so far, this step's tokens included
+    token_ids: list[int]              # prompt and output so far, this step's tokens included, proposals not
     num_prompt_tokens: int
     grammar: GrammarMatcher | None = None   # what may come next: ask it, never move it on
+
+    def copy(self) -> SamplingInput:
+        """One that may be moved on."""
+        grammar = None if self.grammar is None else self.grammar.copy()
+        return replace(self, token_ids=list(self.token_ids), grammar=grammar)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -37,6 +42,20 @@ class BatchRow:
     block_table: list[int]            # block ids covering position + len(token_ids) tokens
     restored_blocks: list[int] = field(default_factory=list)   # cached: the tokens before `position`
     sampling: SamplingInput | None = None   # None: a prompt not yet whole, no token wanted
+    num_proposed: int = 0             # of token_ids, the last so many are guesses: KV of wrong ones is dropped
+
+    @property
+    def num_sampled_from(self) -> int:
+        """After so many of its last tokens a next one is to be chosen."""
+        return 0 if self.sampling is None else 1 + self.num_proposed
+
+    @property
+    def proposed_ids(self) -> list[int]:
+        return self.token_ids[len(self.token_ids) - self.num_proposed :]
+
+    def num_tokens_after(self, num_sampled: int) -> int:
+        """Of the sequence, that have KV for good once so many were chosen: the last of these has none yet."""
+        return self.position + len(self.token_ids) - self.num_proposed + max(num_sampled - 1, 0)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -86,7 +105,7 @@ class SampledToken:
 
 @dataclass(frozen=True, slots=True)
 class StepOutput:
-    """`tokens[i]` is `batch.rows[i]`'s: empty where none was wanted, several where proposals were accepted."""
+    """`tokens[i]` is `batch.rows[i]`'s: empty where none was wanted, else the right proposals and one token more."""
 
     tokens: list[tuple[SampledToken, ...]]
     was_interrupted: bool = False     # nothing was computed: each row is to be asked for again

@@ -118,6 +118,13 @@ class BlockManager:
             self._load(block, stored)
         return True
 
+    def trim(self, sequence: Sequence) -> None:
+        """Let go of blocks behind its tokens: they were taken for proposals that were wrong."""
+        num_blocks = -(-len(sequence.token_ids) // self.block_size)
+        for block in reversed(sequence.block_table[num_blocks:]):
+            self._let_go(block)
+        del sequence.block_table[num_blocks:]
+
     def restored_blocks(self, sequence: Sequence, prefix: Prefix) -> list[int]:
         """Where the tokens of a prefix lie, once it has been taken."""
         num_whole, num_more = divmod(prefix.num_tokens, self.block_size)

@@ -29,6 +29,7 @@ from engine.select import select_backend
 from engine.step_budget import ATTENTION_TILE_TOKENS
 
 if TYPE_CHECKING:
+    from engine.backends.llama_cpp.draft import DraftConfig
     from engine.backends.llama_cpp.trial import Candidate, TrialResult
 
 DEFAULT_SYSTEM_PROMPT = "You are a helpful assistant."
@@ -71,6 +72,7 @@ async def _load(spec: ModelSpec, limits: LoadLimits) -> Engine:
     if not header.has_tokenizer:
         raise ModelLoadError(f"{spec.path.name} holds no tokenizer, so text cannot be fed to it. Take another file.")
     adapters = await asyncio.to_thread(read_adapters, spec.adapters, header)
+    draft_header = await asyncio.to_thread(_read_draft, spec, limits)
     machine = await asyncio.to_thread(inspect_machine)
     if header.pooling:
         if adapters:
@@ -79,7 +81,8 @@ async def _load(spec: ModelSpec, limits: LoadLimits) -> Engine:
             )
         return await _start_embedding(spec, header, machine, limits)
     main_gpu, gpu = await _choose_gpu(limits)
-    facts, host = _facts(spec, header, adapters, limits), cpu_device(machine, limits.promised_bytes)
+    facts = _with_draft(_facts(spec, header, adapters, limits), draft_header)
+    host = cpu_device(machine, limits.promised_bytes)
     memory_plan = plan(facts, host, limits, gpu)
     candidate = Candidate(
         paths=header.part_paths,
@@ -93,7 +96,8 @@ async def _load(spec: ModelSpec, limits: LoadLimits) -> Engine:
     if memory_plan.gpu_layers and not trial.options.gpu_layers:
         logger.warning("layers do not run on the GPU; the processor has them all", model=spec.model_id)
         memory_plan = plan(facts, host, limits)
-    core = await _start_core(spec, candidate, trial, memory_plan, limits)
+    draft = await _try_draft(draft_header, candidate.num_threads, machine, limits) if draft_header else None
+    core = await _start_core(spec, candidate, trial, memory_plan, limits, draft)
     try:
         info = _info(spec, header, memory_plan, core, limits)
         return LocalEngine(core, info, default_system_prompt=DEFAULT_SYSTEM_PROMPT)
@@ -123,7 +127,8 @@ async def _choose_gpu(limits: LoadLimits) -> tuple[int, DeviceFacts | None]:
 
 
 async def _start_core(
-    spec: ModelSpec, candidate: Candidate, trial: TrialResult, memory_plan: MemoryPlan, limits: LoadLimits
+    spec: ModelSpec, candidate: Candidate, trial: TrialResult, memory_plan: MemoryPlan, limits: LoadLimits,
+    draft: DraftConfig | None,
 ) -> EngineCore:
     from engine.backends.llama_cpp.backend import LlamaCppBackend, LlamaCppConfig  # noqa: PLC0415
 
@@ -140,6 +145,7 @@ async def _start_core(
         max_num_batched_tokens=MAX_CHUNK_TOKENS + 1 + memory_plan.max_num_seqs,
         prefill_tokens_per_s=trial.prefill_tokens_per_s,
         kv_type=limits.kv_type,
+        draft=draft,
     )
     return await EngineCore.start(spec.model_id, lambda: LlamaCppBackend(config), max_queue=limits.max_queue)
 
@@ -190,6 +196,41 @@ def _info(
         kv_type=limits.kv_type,
         gpu_layers=memory_plan.gpu_layers,
         gpu_kv_bytes=memory_plan.gpu.kv_bytes if memory_plan.gpu else 0,
+    )
+
+
+# -- a draft model -----------------------------------------------------------------------------------------------------
+
+
+def _read_draft(spec: ModelSpec, limits: LoadLimits) -> GgufHeader | None:
+    """None where none is set. It does not draft for itself: then the setting is another model's."""
+    if limits.draft_model is None or limits.draft_model == spec.path:
+        return None
+    if not limits.draft_model.is_file():
+        raise ModelLoadError(
+            f"draft_model is set to {limits.draft_model}, where there is no file. Correct it, or leave it out."
+        )
+    return read_header(limits.draft_model)
+
+
+def _with_draft(facts: ModelFacts, draft: GgufHeader | None) -> ModelFacts:
+    if draft is None:
+        return facts
+    return replace(
+        facts,
+        weight_bytes=facts.weight_bytes + draft.weight_bytes,
+        draft_kv_bytes_per_token=draft.kv_bytes_per_token(),
+    )
+
+
+async def _try_draft(header: GgufHeader, num_threads: int, machine: Machine, limits: LoadLimits) -> DraftConfig:
+    from engine.backends.llama_cpp.draft import DraftConfig  # noqa: PLC0415
+    from engine.backends.llama_cpp.trial import Candidate, try_model  # noqa: PLC0415
+
+    candidate = Candidate(paths=header.part_paths, num_threads=num_threads)
+    trial = await try_model(candidate, processor=machine.processor, state_dir=limits.state_dir)
+    return DraftConfig(
+        path=header.part_paths[0], options=trial.options, kv_bytes_per_token=header.kv_bytes_per_token()
     )
 
 

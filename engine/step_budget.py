@@ -71,6 +71,8 @@ class StepBudget:
         """
         if not self._is_timed or max((len(row.token_ids) for row in batch.rows), default=0) < LEAST_CHUNK_TOKENS:
             return
+        if any(row.num_proposed for row in batch.rows):
+            return                         # each of those needs logits: what they cost tells nothing of a prompt
         depth = sum(map(_depth_tokens, batch.rows)) / batch.num_tokens / DEEP_TOKENS
         expected_s = self._token_s + self._deep_s * depth
         surprise_s = min(took_s / batch.num_tokens - expected_s, expected_s)

@@ -20,6 +20,7 @@ from engine.backends.base import Backend, BackendInfo, Tokenizer
 from engine.batch import SampledToken
 from engine.engine import EngineMetrics
 from engine.errors import EngineError
+from engine.proposer import PromptLookup
 from engine.request import FinishReason, Request
 from engine.scheduler import Progress, Scheduler
 
@@ -129,7 +130,10 @@ class EngineWorker:
         self._post(lambda: self._listener.on_ended(reason, failed=failed))
 
     def _serve(self, backend: Backend) -> None:
-        scheduler = Scheduler(backend.info, backend.tokenizer.eog_token_ids, disk=backend.disk)
+        proposers = (PromptLookup(), *backend.proposers)
+        scheduler = Scheduler(
+            backend.info, backend.tokenizer.eog_token_ids, disk=backend.disk, proposers=proposers
+        )
         self._count(scheduler, backend)
         try:
             while self._take_commands(scheduler, backend):

@@ -100,6 +100,7 @@ def _limits(settings: Settings, disk_cache: DiskCache) -> LoadLimits:
         kv_type=settings.kv_type,
         gpu_layers=settings.gpu_layers,
         main_gpu=settings.main_gpu,
+        draft_model=settings.draft_model,
         max_queue=settings.max_queue,
         state_dir=settings.data_dir / "cache",
         disk=disk_cache,

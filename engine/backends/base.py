@@ -8,6 +8,7 @@ from typing import Protocol
 
 from engine.batch import Batch, StepOutput
 from engine.disk_cache.blocks import DiskBlocks
+from engine.proposer import Proposer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +25,7 @@ class BackendInfo:
     max_model_len: int             # tokens a sequence may have, prompt and output
     vocab_size: int
     prefix_cache: bool
+    can_speculate: bool = False    # rows may carry proposals: KV of wrong ones can be dropped
     prefill_tokens_per_s: float = 0.0   # a first guess, from which steps are bounded by time; 0: by tokens alone
     weight_bytes: int = 0
     kv_bytes: int = 0              # resident for running sequences
@@ -66,6 +68,8 @@ class Backend(Protocol):
     @property
     def held_bytes(self) -> int: ...             # of KV and cache, by now: no more than `info` says
 
+    @property
+    def proposers(self) -> tuple[Proposer, ...]: ...     # of its own, beside prompt lookup
     @property
     def disk(self) -> DiskBlocks | None: ...     # where blocks are saved; None: nowhere
 

@@ -25,7 +25,8 @@ from engine.disk_cache.blocks import DiskBlocks
 from engine.disk_cache.cache import DiskCache
 from engine.disk_cache.ledger import Scope
 from engine.errors import EngineFailed
-from engine.sampler import sample
+from engine.proposer import Proposer
+from engine.sampler import sample_row
 
 Reply = str | Sequence[int]
 NextToken = Callable[[Sequence[int], int], int]                     # (prompt and output so far, num_prompt_tokens)
@@ -59,6 +60,7 @@ class ScriptedBackend:
         prefill_tokens_per_s: float = 0.0,
         max_model_len: int = 4096,
         prefix_cache: bool = True,
+        can_speculate: bool = False,
         disk: DiskCache | None = None,
     ) -> None:
         self.tokenizer = tokenizer or ByteTokenizer()
@@ -85,11 +87,16 @@ class ScriptedBackend:
             max_model_len=max_model_len,
             vocab_size=self.tokenizer.vocab_size,
             prefix_cache=prefix_cache,
+            can_speculate=can_speculate,
         )
 
     @property
     def info(self) -> BackendInfo:
         return self._info
+
+    @property
+    def proposers(self) -> tuple[Proposer, ...]:
+        return ()
 
     @property
     def disk(self) -> DiskBlocks | None:
@@ -136,14 +143,23 @@ class ScriptedBackend:
         token_ids = self.memory.read(row)
         if row.sampling is None:
             return ()
-        if token_ids != row.sampling.token_ids:
+        if token_ids != row.sampling.token_ids + row.proposed_ids:
             raise EngineFailed(f"Memory of slot {row.slot} does not hold the tokens of the sequence that runs there.")
+        num_tokens = len(row.sampling.token_ids)
+        logits = np.stack([
+            self._logits_after(token_ids[: num_tokens + num_more], row.sampling.num_prompt_tokens)
+            for num_more in range(row.num_sampled_from)
+        ])
+        tokens = sample_row(logits, row)
+        self.memory.keep(row, row.num_tokens_after(len(tokens)))
+        return tokens
+
+    def _logits_after(self, token_ids: list[int], num_prompt_tokens: int) -> NDArray[np.float32]:
         if self._logits is not None:
-            logits = self._logits(token_ids)
-        else:
-            logits = np.full(self._info.vocab_size, UNLIKELY, dtype=np.float32)
-            logits[self._next_token(token_ids, row.sampling.num_prompt_tokens)] = 0.0
-        return (sample(logits, row.sampling),)
+            return self._logits(token_ids)
+        logits = np.full(self._info.vocab_size, UNLIKELY, dtype=np.float32)
+        logits[self._next_token(token_ids, num_prompt_tokens)] = 0.0
+        return logits
 
 
 class Gate:

@@ -49,7 +49,13 @@ class ScriptedMemory(ABC):
         """The rows were not computed after all."""
         for row in batch.rows:
             self._lengths[row.slot] = row.position
-            self._cut(row)
+            self._cut(row, row.position)
+
+    def keep(self, row: BatchRow, num_tokens: int) -> None:
+        """Drop what was written of a row behind the first so many tokens of its sequence."""
+        self._cut(row, num_tokens)
+        self._tables[row.slot] = row.block_table[: -(-num_tokens // self.block_size)]
+        self._lengths[row.slot] = num_tokens
 
     def check_idle(self) -> None:
         _expect(not self._tables, f"Slots {sorted(self._tables)} are held, but nothing runs.")
@@ -69,7 +75,7 @@ class ScriptedMemory(ABC):
     @abstractmethod
     def _write(self, row: BatchRow) -> None: ...
     @abstractmethod
-    def _cut(self, row: BatchRow) -> None: ...       # undoes `_write`
+    def _cut(self, row: BatchRow, num_tokens: int) -> None: ...      # undoes `_write` behind so many
 
     def _save(self, saved: SavedBlock) -> None:
         _expect(self.disk is not None, "Blocks are to be saved, but there is no disk.")
@@ -140,8 +146,8 @@ class PagedMemory(ScriptedMemory):
         for position, token_id in enumerate(row.token_ids, start=row.position):
             self._cells[row.block_table[position // self.block_size]][position % self.block_size] = token_id
 
-    def _cut(self, row: BatchRow) -> None:
-        for position in range(row.position, row.position + len(row.token_ids)):
+    def _cut(self, row: BatchRow, num_tokens: int) -> None:
+        for position in range(num_tokens, row.position + len(row.token_ids)):
             self._cells[row.block_table[position // self.block_size]][position % self.block_size] = None
 
 
@@ -197,8 +203,8 @@ class PooledMemory(ScriptedMemory):
     def _write(self, row: BatchRow) -> None:
         self._streams[row.slot] += row.token_ids
 
-    def _cut(self, row: BatchRow) -> None:
-        del self._streams[row.slot][row.position :]
+    def _cut(self, row: BatchRow, num_tokens: int) -> None:
+        del self._streams[row.slot][num_tokens:]
 
 
 def _expect(holds: bool, otherwise: str) -> None:

@@ -24,6 +24,7 @@ class Shape:
     max_num_seqs: int = 8
     max_num_batched_tokens: int = 64
     max_model_len: int = 512
+    can_speculate: bool = False
 
     @property
     def block_size(self) -> int:
@@ -39,6 +40,7 @@ def scripted_paged(shape: Shape, folder: Path, disk: DiskCache | None = None) ->
         max_num_seqs=shape.max_num_seqs,
         max_num_batched_tokens=shape.max_num_batched_tokens,
         max_model_len=shape.max_model_len,
+        can_speculate=shape.can_speculate,
         disk=disk,
     )
 
@@ -52,6 +54,7 @@ def scripted_pooled(shape: Shape, folder: Path, disk: DiskCache | None = None) -
         max_num_seqs=shape.max_num_seqs,
         max_num_batched_tokens=shape.max_num_batched_tokens,
         max_model_len=shape.max_model_len,
+        can_speculate=shape.can_speculate,
         disk=disk,
     )
 
@@ -72,6 +75,7 @@ def llama_cpp(shape: Shape, folder: Path, disk: DiskCache | None = None) -> Back
             num_threads=1,
             max_num_batched_tokens=shape.max_num_batched_tokens,
             kv_type="f32",
+            speculate=shape.can_speculate,
             disk=disk,
         )
     )

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from engine.backends.base import Backend
 from engine.batch import Batch, SampledToken
 from engine.params import SamplingParams
+from engine.proposer import Proposer
 from engine.request import FinishReason, Request
 from engine.scheduler import Progress, Scheduler
 
@@ -41,9 +42,14 @@ def request(
 class Driver:
     """Takes steps, and gathers what each request was given."""
 
-    def __init__(self, backend: Backend, *, clock_s: Callable[[], float] = lambda: 0.0) -> None:
+    def __init__(
+        self, backend: Backend, *, proposer: Proposer | None = None, clock_s: Callable[[], float] = lambda: 0.0
+    ) -> None:
         self.backend = backend
-        self.scheduler = Scheduler(backend.info, backend.tokenizer.eog_token_ids, disk=backend.disk, clock_s=clock_s)
+        proposers = None if proposer is None else [proposer]
+        self.scheduler = Scheduler(
+            backend.info, backend.tokenizer.eog_token_ids, disk=backend.disk, proposers=proposers, clock_s=clock_s
+        )
         self.tokens: dict[str, list[SampledToken]] = {}
         self.ended: dict[str, FinishReason] = {}
         self.cached: dict[str, int] = {}

@@ -30,6 +30,7 @@ from engine.markers import control_markers
 from engine.params import SamplingParams
 from engine.request import Request
 from tests.engine.driving import Driver, request
+from tests.engine.guessing import Guesser
 from tests.engine.odd_ggufs import write_recurrent_gguf, write_sliding_window_gguf
 from tests.engine.sameness import Said, assert_same
 from tests.engine.tiny_gguf import MARKERS, write_tiny_gguf
@@ -437,3 +438,21 @@ class TestTheStarterModel:
         assert engine.metrics().steps_total - num_steps < 60         # alone they would take 8 * 9 at the least
         assert engine.info.quantisation == "Q4_1"
         await engine.close()
+
+
+class TestSpeculation:
+    def test_models_whose_state_cannot_be_cut_are_given_no_proposals(self, make: Make, folder: Path) -> None:
+        assert make().info.can_speculate
+        assert not make(write_recurrent_gguf(folder / "recurrent.gguf")).info.can_speculate
+        assert not make(write_sliding_window_gguf(folder / "window.gguf")).info.can_speculate
+
+    def test_wrong_proposals_leave_no_kv_behind(self, make: Make) -> None:
+        drive = Driver(make(), proposer=Guesser(lambda token_ids: 1))
+        drive.submit(ask("r", STORY, max_tokens=8))
+        for _ in range(4):
+            batch = drive.step()
+        assert batch.rows[0].num_proposed > 0
+        (sequence,) = drive.scheduler._running.values()
+        backend = drive.backend
+        assert backend._streams.context.num_tokens(backend._streams.stream_of(0)) == sequence.num_computed_tokens
+        drive.run()

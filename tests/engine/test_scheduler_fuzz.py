@@ -25,6 +25,7 @@ from engine.params import SamplingParams
 from engine.request import FinishReason, Request
 from engine.scheduler import max_sequence_tokens
 from tests.engine.driving import Driver, request
+from tests.engine.guessing import Guesser
 
 RUNS = int(os.environ.get("FUZZ_RUNS", "200"))
 STEPS_A_RUN = 60
@@ -63,6 +64,7 @@ class Run:
             "max_num_batched_tokens": rng.choice([1, 5, 17, 40, 100]),
             "max_model_len": rng.choice([20, 60, 1000]),
             "prefix_cache": rng.random() < 0.9,
+            "can_speculate": rng.random() < 0.7,
         }
         self.now_s = 0.0
         self._load()
@@ -93,10 +95,13 @@ class Run:
         assert self.drive.ended.keys() == self.asked.keys()
         counters = self.drive.scheduler.counters
         self.coverage.update(preemptions=counters.preemptions, cached=counters.cached_prompt_tokens)
+        self.coverage.update(accepted=counters.accepted_tokens)
+        self.coverage.update(rejected=counters.proposed_tokens - counters.accepted_tokens)
+        return self.coverage
 
     def _load(self) -> None:
         self.backend = ScriptedBackend(next_token, disk=self.disk, **self.shape)
-        self.drive = Driver(self.backend, clock_s=lambda: self.now_s)
+        self.drive = Driver(self.backend, proposer=self._proposer(), clock_s=lambda: self.now_s)
 
     def _restart(self, disk: SteppedDiskCache) -> None:
         """All at once, or with what was to be written lost; and some of what is there may have been damaged."""
@@ -110,6 +115,17 @@ class Run:
         self._load()
         self.drive.ended = ended
         self.coverage["restarts"] += 1
+
+    def _proposer(self) -> Guesser | None:
+        """Prompt lookup, or somebody who knows what comes, but is wrong now and then, or has no idea."""
+        rng, wrong, silent = self.random, self.random.choice([0.0, 0.1, 0.9]), self.random.choice([0.0, 0.2])
+
+        def guess(token_ids: list[int]) -> int | None:
+            if rng.random() < silent:
+                return None
+            return rng.choice(LETTERS) if rng.random() < wrong else next_token(token_ids, 0)
+
+        return Guesser(guess) if rng.random() < 0.8 else None
 
     def _ask_and_abort(self) -> None:
         rng = self.random
@@ -220,3 +236,5 @@ def test_every_request_says_what_it_would_have_said_alone() -> None:
         assert coverage["preemptions"] > RUNS / 2
         assert coverage["cached"] > 20 * RUNS
         assert coverage["aborts"] > RUNS
+        assert coverage["accepted"] > 5 * RUNS
+        assert coverage["rejected"] > 5 * RUNS

@@ -123,6 +123,14 @@ class TestLearning:
             steps.learn(step((100, 1)), 0.02)
         assert steps.num_tokens([writes(), reads(0)]) == budget().num_tokens([writes(), reads(0)])
 
+    def test_steps_that_verify_guesses_tell_nothing_of_prompts(self) -> None:
+        steps = budget()
+        before = steps.num_tokens([reads(0)])
+        batch = step((100, 20))
+        batch.rows[0].num_proposed = 19
+        steps.learn(batch, 10.0)
+        assert steps.num_tokens([reads(0)]) == before
+
     def test_a_step_deep_down_tells_little_of_what_begins(self) -> None:
         steps = budget()
         for _ in range(30):

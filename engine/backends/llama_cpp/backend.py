@@ -15,6 +15,7 @@ import numpy as np
 from engine.backends.base import BackendInfo
 from engine.backends.llama_cpp.abort_flag import AbortFlag
 from engine.backends.llama_cpp.context import Context, ContextShape, StepInterrupted, StreamRow, whole_cells
+from engine.backends.llama_cpp.draft import DraftConfig, DraftModel
 from engine.backends.llama_cpp.kv_state import Bytes, Piece, StateLayout, bytes_of, cut, fill, num_tokens_of
 from engine.backends.llama_cpp.library import LIBRARY_VERSION
 from engine.backends.llama_cpp.model import NativeModel, RunOptions
@@ -24,9 +25,10 @@ from engine.batch import Batch, BatchRow, LoadedBlock, SampledToken, SavedBlock,
 from engine.disk_cache.blocks import DiskBlocks
 from engine.disk_cache.cache import DiskCache
 from engine.disk_cache.ledger import Scope, identities_of
-from engine.errors import EngineFailed
+from engine.errors import EngineFailed, ModelLoadError
 from engine.lora import Adapter
-from engine.sampler import sample
+from engine.proposer import Proposer
+from engine.sampler import sample_row
 
 START_SHAPE = ContextShape(num_streams=1, num_cells=1024)
 
@@ -47,6 +49,8 @@ class LlamaCppConfig:
     options: RunOptions = field(default_factory=RunOptions)
     adapters: tuple[Adapter, ...] = ()
     kv_type: str = "f16"            # "f32" where texts must not depend on who shares a step
+    speculate: bool = True          # verify proposals, where the model's state can be cut
+    draft: DraftConfig | None = None    # a smaller model of the same vocabulary, to guess
     parts: tuple[Path, ...] = ()    # all files of the model, where there are more than `path`
     disk: DiskCache | None = None   # for idle prefixes
 
@@ -75,6 +79,9 @@ class LlamaCppBackend:
             self._streams.layout = self._learn_layout(self._streams.context)
             if self._streams.layout is None:      # states move as a whole, between contexts of as many streams only
                 self._streams.reshape(ContextShape(limit.num_streams, start.num_cells))
+            self._draft = self._load_draft()
+            if self._draft:
+                undo.callback(self._draft.close)
             self._info = self._describe(limit)
             self._disk = self._open_disk(identities)
             undo.pop_all()
@@ -93,7 +100,11 @@ class LlamaCppBackend:
 
     @property
     def held_bytes(self) -> int:
-        return self._streams.held_bytes
+        return self._streams.held_bytes + (self._draft.held_bytes if self._draft else 0)
+
+    @property
+    def proposers(self) -> tuple[Proposer, ...]:
+        return (self._draft,) if self._draft else ()
 
     def execute(self, batch: Batch) -> StepOutput:
         for release in batch.released:
@@ -125,6 +136,8 @@ class LlamaCppBackend:
             raise EngineFailed(f"{num_parked} of {self._info.num_blocks} blocks are parked. Load the model again.")
 
     def close(self) -> None:
+        if self._draft:
+            self._draft.close()
         self._tokenizer.close()
         self._streams.close()
         self._model.close()
@@ -147,15 +160,16 @@ class LlamaCppBackend:
         streams = [self._streams.stream_of(row.slot) for row in rows]
         order = sorted(range(len(rows)), key=streams.__getitem__)
         logits = self._streams.context.decode([
-            StreamRow(streams[i], rows[i].position, rows[i].token_ids, rows[i].sampling is not None) for i in order
+            StreamRow(streams[i], rows[i].position, rows[i].token_ids, rows[i].num_sampled_from) for i in order
         ])
         tokens: list[tuple[SampledToken, ...]] = [()] * len(rows)
-        row_logits = iter(logits)
+        start = 0
         for i in order:
-            row = rows[i]
+            row, end = rows[i], start + rows[i].num_sampled_from
+            tokens[i] = sample_row(logits[start:end], row)
             self._streams.grew(row.slot, row.position + len(row.token_ids))
-            if row.sampling is not None:
-                tokens[i] = (sample(next(row_logits), row.sampling),)
+            self._streams.keep(row.slot, row.num_tokens_after(len(tokens[i])))
+            start = end
         return tokens
 
     # -- at load -------------------------------------------------------------------------------------------------------
@@ -166,10 +180,28 @@ class LlamaCppBackend:
             kv_type=self._config.kv_type, abort_flag=self._abort_flag,
         )
 
+    def _load_draft(self) -> DraftModel | None:
+        config = self._config
+        if config.draft is None:
+            return None
+        if not self._can_speculate:
+            raise ModelLoadError(
+                f"{config.path.name} takes no draft model: what was guessed wrong cannot be cut from its state. "
+                "Leave draft_model out."
+            )
+        return DraftModel(
+            config.draft, self._tokenizer,
+            max_num_seqs=config.max_num_seqs, max_model_len=config.max_model_len, num_threads=config.num_threads,
+        )
+
+    @property
+    def _can_speculate(self) -> bool:
+        return self._streams.layout is not None and self._config.speculate
+
     def _learn_layout(self, context: Context) -> StateLayout | None:
         """The layout of this model's state, if a sample survives a round trip through our hands. Also warms up."""
         num_tokens = min(_SAMPLE_TOKENS, self._num_batch_tokens)
-        context.decode([StreamRow(0, 0, [0] * num_tokens, wants_logits=True)])
+        context.decode([StreamRow(0, 0, [0] * num_tokens, num_logits=1)])
         num_streams = context.shape.num_streams
         before = context.read_stream(0).copy()
         context.clear_stream(0)
@@ -216,9 +248,10 @@ class LlamaCppBackend:
             max_model_len=config.max_model_len,
             vocab_size=self._model.vocab_size,
             prefix_cache=prefix_cache,
+            can_speculate=self._can_speculate,
             prefill_tokens_per_s=0.0 if config.options.gpu_layers else config.prefill_tokens_per_s,
-            weight_bytes=self._model.weight_bytes,
-            kv_bytes=token_bytes * limit.num_streams * limit.num_cells,
+            weight_bytes=self._model.weight_bytes + (self._draft.weight_bytes if self._draft else 0),
+            kv_bytes=token_bytes * limit.num_streams * limit.num_cells + (self._draft.kv_bytes if self._draft else 0),
             cache_bytes=config.cache_bytes if prefix_cache else 0,
         )
 

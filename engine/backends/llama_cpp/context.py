@@ -56,12 +56,12 @@ def whole_cells(num_tokens: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class StreamRow:
-    """Tokens of one stream in a step, from `position` on; `wants_logits` of the last of them."""
+    """Tokens of one stream in a step, from `position` on; logits are wanted after each of the last `num_logits`."""
 
     stream: int
     position: int
     token_ids: list[int]
-    wants_logits: bool
+    num_logits: int
 
 
 class StepInterrupted(Exception):
@@ -107,7 +107,7 @@ class Context:
         self._scratch: Bytes = np.empty(0, np.uint8)
 
     def decode(self, rows: Sequence[StreamRow]) -> NDArray[np.float32]:
-        """One forward pass; rows in order of their streams. Gives logits [rows that want them, vocab_size].
+        """One forward pass; rows in order of their streams. Gives logits [wanted, vocab_size], in the rows' order.
 
         They lie in the library's own memory: good until the next call. Raises StepInterrupted, EngineFailed.
         """
@@ -188,7 +188,7 @@ class NativeBatch:
         self.native = batch
 
     def fill(self, rows: Sequence[StreamRow]) -> int:
-        """Number of rows that want logits."""
+        """Number of tokens after which logits are wanted."""
         start = num_logits = 0
         for row in rows:
             end = start + len(row.token_ids)
@@ -198,8 +198,8 @@ class NativeBatch:
             self._positions[start:end] = np.arange(row.position, row.position + len(row.token_ids))
             self._stream_pointers[start:end] = self._pointer_of[row.stream]
             self._wants_logits[start:end] = 0
-            self._wants_logits[end - 1] = row.wants_logits
-            num_logits += row.wants_logits
+            self._wants_logits[end - row.num_logits : end] = 1
+            num_logits += row.num_logits
             start = end
         self.native.n_tokens = start
         return num_logits

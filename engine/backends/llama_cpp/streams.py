@@ -115,6 +115,13 @@ class Streams:
         """So many tokens of the sequence have KV now."""
         self._running[slot].num_tokens = num_tokens
 
+    def keep(self, slot: int, num_tokens: int) -> None:
+        """Of the sequence, the first so many tokens; what lies behind them is dropped."""
+        sequence = self._running[slot]
+        if num_tokens < sequence.num_tokens:
+            self.context.cut_stream(sequence.stream, num_tokens)
+            sequence.num_tokens = num_tokens
+
     def take_back(self, rows: Iterable[BatchRow]) -> None:
         """What a step that was cut short computed of these rows, if anything."""
         for row in rows:
