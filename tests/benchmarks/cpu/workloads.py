@@ -164,12 +164,12 @@ async def fairness(running: Running, repetition: int) -> Figures:
 
 WORKLOADS = (
     *(
-        Workload(f"sweep, {clients} clients", Shape(num_seqs=max(clients, 2), context_tokens=512), sweep(clients))
+        Workload(f"sweep {clients} clients", Shape(num_seqs=max(clients, 2), context_tokens=512), sweep(clients))
         for clients in SWEEP_CLIENTS
     ),
-    Workload("chat, 8 clients", Shape(num_seqs=8, context_tokens=1536), chat),
-    Workload("long beside short, 4 clients", Shape(num_seqs=4, context_tokens=8192), long_beside_short),
-    Workload("cancel, 50 clients", Shape(num_seqs=8, context_tokens=4096), cancel),
-    Workload("edit, 1 client", Shape(num_seqs=2, context_tokens=1024), edit),
-    Workload("fairness, 200 and 1 clients", Shape(num_seqs=8, context_tokens=512), fairness),
+    Workload("chat 8 clients", Shape(num_seqs=8, context_tokens=1536), chat),
+    Workload("long beside short 4 clients", Shape(num_seqs=4, context_tokens=8192), long_beside_short),
+    Workload("cancel 50 clients", Shape(num_seqs=8, context_tokens=4096), cancel),
+    Workload("edit 1 client", Shape(num_seqs=2, context_tokens=1024), edit),
+    Workload("fairness 200 and 1 clients", Shape(num_seqs=8, context_tokens=512), fairness),
 )
