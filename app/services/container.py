@@ -14,7 +14,9 @@ from app.services.changes import Changes
 from app.services.chat import ChatService
 from app.services.conversations import ConversationService
 from app.services.engines import EngineRegistry, Loader
+from app.services.exports import ExportService
 from app.services.generations import GenerationService
+from app.services.imports import ImportService
 from app.services.models import ModelService, spec_of
 from app.settings import Settings
 from engine.load import LoadLimits
@@ -38,6 +40,8 @@ class Services:
     engines: EngineRegistry
     generations: GenerationService
     chat: ChatService
+    exports: ExportService
+    imports: ImportService
 
     @classmethod
     def open(cls, settings: Settings, loader: Loader) -> Services:
@@ -50,14 +54,19 @@ class Services:
         models = ModelService(db, engines, changes, settings)
         generations = GenerationService(db, engines, changes)
         chat = ChatService(db, conversations, generations, models, changes)
+        exports, imports = ExportService(db), ImportService(db, changes, settings)
         conversations.on_deleted(generations.conversation_deleted)
         accounts.on_access_ended(generations.access_ended)
-        return cls(settings, db, changes, accounts, conversations, models, engines, generations, chat)
+        accounts.on_access_ended(imports.access_ended)
+        return cls(
+            settings, db, changes, accounts, conversations, models, engines, generations, chat, exports, imports
+        )
 
     async def start(self) -> None:
         """Mend what a crash left, and make the starter model known. Quick: models are loaded in the background."""
         if num_interrupted := await self.generations.interrupt_stale():
             log.info("answers were interrupted by the last stop", count=num_interrupted)
+        await self.imports.remove_leftovers()
         await self.models.register_starter()
 
     async def keep_tidy(self) -> None:
@@ -71,6 +80,7 @@ class Services:
 
     async def stop(self) -> None:
         """End what runs, each answer saved with its text, and free the models. Idempotent; the database stays open."""
+        await self.imports.close()
         await self.generations.close()
         await self.engines.close()
 
