@@ -109,13 +109,13 @@ class ChatFiles:
         title, tone, icon_name = {
             ImportState.DONE: ("Imported.", "ok", "check"),
             ImportState.CANCELLED: ("Cancelled.", "", "square"),
-            ImportState.FAILED: ("Not imported to its end.", "bad", "circle-alert"),
+            ImportState.FAILED: ("That went wrong.", "bad", "circle-alert"),
         }[done.state]
         with tag("div", "nk-set"), tag("div", f"nk-notice nk-grow {tone}"):
             icon(icon_name, 16)
             with tag("span", "nk-grow"):
                 tag("b", "", title)
-                tag("span", "", f" {done.problem} {_told(done)}")
+                tag("span", "", " ".join(["", *filter(None, [done.problem, _told(done)])]))
             button("Hide", "nk-btn-ghost nk-btn-sm").on("click", lambda: self._imports.forget(self._user.id))
         if done.skipped:
             self._show_skipped(done)
@@ -134,7 +134,7 @@ class ChatFiles:
 
 def _told(done: Import) -> str:
     added, updated, known = (done.counts[each] for each in (Merged.ADDED, Merged.UPDATED, Merged.KNOWN))
-    sentences = [f"{count(added, 'chat')} added."]
+    sentences = [f"{count(added, 'chat')} added."] if added or not done.problem else []
     if updated:
         sentences.append(f"{count(updated, 'chat')} had something new.")
     if known:

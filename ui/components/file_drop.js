@@ -8,7 +8,7 @@ export default {
         <button type="button" class="nk-btn nk-btn-quiet" @click="cancel">Cancel</button>
       </template>
       <template v-else>
-        <span class="nk-faint nk-not-sm">{{ over ? "Let go to import" : "Drop it here, or" }}</span>
+        <span v-if="!busy" class="nk-faint nk-not-sm">{{ over ? "Let go to import" : "Drop it here, or" }}</span>
         <button type="button" class="nk-btn nk-btn-quiet" :disabled="busy" @click="$refs.file.click()">Choose a file</button>
       </template>
       <p v-if="problem" class="nk-hint bad" role="alert">
