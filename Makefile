@@ -6,7 +6,7 @@ SETUP  := $(PYTHON) -m installers.bootstrap
 BIN    := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run desktop test lint check bundle bench-start bench-cpu clean python
+.PHONY: help run desktop test lint check bundle bench-start bench-cpu soak clean python
 
 help:            ## list these goals
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,9 +39,13 @@ bench-start: python  ## time from the command to the first page and the first to
 	@$(SETUP) check
 	@$(BIN)/python tests/benchmarks/startup.py $(ARGS)
 
-bench-cpu: python    ## our speed beside llama-server's, an hour (ARGS="--only sweep"; needs cmake and ninja)
+bench-cpu: python    ## our speed beside llama-server's, an hour (ARGS="--only sweep --our-format advised"; needs cmake and ninja)
 	@$(SETUP) check
 	@$(BIN)/python -m tests.benchmarks.cpu $(ARGS)
+
+soak: python         ## clients that come and vanish at random, then nothing may be left (ARGS="--minutes 10")
+	@$(SETUP) test
+	@$(BIN)/python -m tests.benchmarks.soak $(ARGS)
 
 clean:           ## remove the environment and what tools left here; your chats and the compiled llama.cpp stay
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -9,12 +9,14 @@ from __future__ import annotations
 import io
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from app.chat_commands import export_chats, import_chats
 from app.commands import HELP_STYLE, DataDir, keys, load_settings, models, users
+from app.optimize import optimize
 
 if TYPE_CHECKING:
     from app.settings import Settings
@@ -26,6 +28,7 @@ for group, name in ((users, "users"), (keys, "keys"), (models, "models")):
     cli.add_typer(group, name=name)
 cli.command("export")(export_chats)
 cli.command("import")(import_chats)
+models.command("optimize")(optimize)
 
 Port = Annotated[int | None, typer.Option(metavar="PORT", help="To listen on: 8420 if not given, 0 for any.")]
 
@@ -77,12 +80,17 @@ def serve(
     gpu_layers: Annotated[
         int | None, typer.Option("--gpu-layers", metavar="N", help="To put on a GPU: as many as fit if not given.")
     ] = None,
+    draft_model: Annotated[
+        Path | None,
+        typer.Option("--draft-model", metavar="FILE", help="A small model of the same family, which guesses ahead."),
+    ] = None,
     data_dir: DataDir = None,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Open no browser here.")] = False,
 ) -> None:
     """Run the server until it is told to stop."""
     settings = load_settings(
-        host=host, port=port, model=model, kv_type=kv_type, gpu_layers=gpu_layers, data_dir=data_dir
+        host=host, port=port, model=model, kv_type=kv_type, gpu_layers=gpu_layers, draft_model=draft_model,
+        data_dir=data_dir,
     )
     from app.instance import Instance
     from app.window import has_display

@@ -16,6 +16,7 @@ import typer
 
 if TYPE_CHECKING:
     from app.services.accounts import AccountService
+    from app.services.container import Services
     from app.services.models import ModelService
     from app.settings import Settings
     from store.tables import User
@@ -62,7 +63,7 @@ def add_user(
 def list_users(data_dir: DataDir = None) -> None:
     """Everybody who has an account."""
     everybody = _with_accounts(data_dir, lambda accounts: accounts.list_users())
-    _print_table(
+    print_table(
         ("NAME", "ROLE", "STATE", "SINCE"),
         [
             (user.name, user.role.value, "active" if user.is_active else "disabled", f"{user.created_at:%Y-%m-%d}")
@@ -130,7 +131,7 @@ def list_keys(data_dir: DataDir = None) -> None:
             for key in await accounts.list_keys(user.id)
         ]
 
-    _print_table(("ID", "KEY", "USER", "NAME", "SINCE"), _with_accounts(data_dir, collect))
+    print_table(("ID", "KEY", "USER", "NAME", "SINCE"), _with_accounts(data_dir, collect))
 
 
 @keys.command("revoke")
@@ -180,7 +181,7 @@ def list_models(data_dir: DataDir = None) -> None:
             for entry in await service.list()
         ]
 
-    _print_table(("  ID", "FORMAT", "SIZE", "CONTEXT", "FILE"), _with_models(data_dir, collect))
+    print_table(("  ID", "FORMAT", "SIZE", "CONTEXT", "FILE"), _with_models(data_dir, collect))
 
 
 @models.command("add")
@@ -230,12 +231,16 @@ def _with_accounts(data_dir: Path | None, work: Callable[[AccountService], Await
 
 
 def _with_models(data_dir: Path | None, work: Callable[[ModelService], Awaitable[T]]) -> T:
+    return with_services(data_dir, lambda services: work(services.models))
+
+
+def with_services(data_dir: Path | None, work: Callable[[Services], Awaitable[T]]) -> T:
     settings = load_settings(data_dir=data_dir)
     from app.services.container import Services
     from engine.load import load_engine
 
     with closing(Services.open(settings, load_engine)) as services:
-        return asyncio.run(_awaited(work(services.models)))
+        return asyncio.run(_awaited(work(services)))
 
 
 async def _awaited(work: Awaitable[T]) -> T:
@@ -266,7 +271,7 @@ def _password(from_stdin: bool) -> str:
         raise typer.BadParameter("the password is not UTF-8 text") from error
 
 
-def _print_table(titles: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+def print_table(titles: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
     widths = [max(len(row[column]) for row in (titles, *rows)) for column in range(len(titles))]
     for row in (titles, *rows):
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())

@@ -37,16 +37,18 @@ class Settings(BaseSettings):
     context_tokens: int | None = Field(default=None, ge=256)  # a sequence's window; None: from the memory plan
     max_num_seqs: int | None = Field(default=None, ge=1, le=256)
     cache_bytes: int | None = Field(default=None, ge=0)       # host memory for idle prefixes; None: from the plan
+    cache_disk_bytes: int | None = Field(default=None, ge=0)  # disk for idle prefixes; None: 4 GiB at the most
     kv_type: KvType = "f16"                                   # of a context's KV; q8_0 takes half, and is less exact
     gpu_layers: int | None = Field(default=None, ge=0)        # the output counts as one; None: as many as fit
     main_gpu: int | None = Field(default=None, ge=0)          # by number; None: the one with most free memory
     import_max_bytes: int = Field(default=2 * 2**30, ge=1)    # of a file of chats that somebody brings
+    draft_model: Path | None = None                           # file of a small model of the same family, to guess ahead
     max_queue: int = Field(default=256, ge=1)                 # waiting requests before 429
 
-    @field_validator("data_dir")
+    @field_validator("data_dir", "draft_model")
     @classmethod
-    def _absolute(cls, path: Path) -> Path:
-        return absolute(path)
+    def _absolute(cls, path: Path | None) -> Path | None:
+        return None if path is None else absolute(path)
 
     @property
     def database_path(self) -> Path:

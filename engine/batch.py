@@ -1,12 +1,12 @@
 """What the scheduler hands to a back end, and what comes back: one `Batch` in, one `StepOutput` out, a step.
 
 A back end applies a batch in this order, so that a slot or a block freed in a step can be used again in the same step:
-`released`, then `evicted`, then `rows`.
+`released`, then `evicted`, then `saved`, then `loaded`, then `rows`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from engine.grammar_matcher import GrammarMatcher
 from engine.params import SamplingParams
@@ -18,9 +18,14 @@ class SamplingInput:
 
     params: SamplingParams
     seed: int
-    token_ids: list[int]              # prompt and output so far, this step's tokens included
+    token_ids: list[int]              # prompt and output so far, this step's tokens included, proposals not
     num_prompt_tokens: int
     grammar: GrammarMatcher | None = None   # what may come next: ask it, never move it on
+
+    def copy(self) -> SamplingInput:
+        """One that may be moved on."""
+        grammar = None if self.grammar is None else self.grammar.copy()
+        return replace(self, token_ids=list(self.token_ids), grammar=grammar)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -37,6 +42,20 @@ class BatchRow:
     block_table: list[int]            # block ids covering position + len(token_ids) tokens
     restored_blocks: list[int] = field(default_factory=list)   # cached: the tokens before `position`
     sampling: SamplingInput | None = None   # None: a prompt not yet whole, no token wanted
+    num_proposed: int = 0             # of token_ids, the last so many are guesses: KV of wrong ones is dropped
+
+    @property
+    def num_sampled_from(self) -> int:
+        """After so many of its last tokens a next one is to be chosen."""
+        return 0 if self.sampling is None else 1 + self.num_proposed
+
+    @property
+    def proposed_ids(self) -> list[int]:
+        return self.token_ids[len(self.token_ids) - self.num_proposed :]
+
+    def num_tokens_after(self, num_sampled: int) -> int:
+        """Of the sequence, that have KV for good once so many were chosen: the last of these has none yet."""
+        return self.position + len(self.token_ids) - self.num_proposed + max(num_sampled - 1, 0)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -47,10 +66,29 @@ class Release:
     kept_blocks: list[tuple[int, int]]      # (index in the sequence, block id) whose KV must outlive the slot
 
 
+@dataclass(frozen=True, slots=True)
+class SavedBlock:
+    """A block that can be found in memory, to be put on disk."""
+
+    block: int
+    num_tokens: int                         # that it holds
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedBlock:
+    """A block of a sequence admitted in this step, to be filled with KV that was read from disk, and verified."""
+
+    block: int
+    data: memoryview                        # as the back end once gave it to `DiskBlocks.write`
+    num_tokens: int                         # that it holds
+
+
 @dataclass(slots=True, kw_only=True)
 class Batch:
     released: list[Release] = field(default_factory=list)
     evicted: list[int] = field(default_factory=list)      # block ids whose cached content nobody can find any more
+    saved: list[SavedBlock] = field(default_factory=list)        # where that holds up nobody
+    loaded: list[LoadedBlock] = field(default_factory=list)
     rows: list[BatchRow] = field(default_factory=list)
 
     @property
@@ -67,6 +105,7 @@ class SampledToken:
 
 @dataclass(frozen=True, slots=True)
 class StepOutput:
-    """`tokens[i]` is `batch.rows[i]`'s: empty where none was wanted, several where proposals were accepted."""
+    """`tokens[i]` is `batch.rows[i]`'s: empty where none was wanted, else the right proposals and one token more."""
 
     tokens: list[tuple[SampledToken, ...]]
+    was_interrupted: bool = False     # nothing was computed: each row is to be asked for again

@@ -15,7 +15,7 @@ from engine.engine import EngineMetrics
 from engine.errors import ContextLengthExceeded, EngineError, EngineFailed, InvalidRequest, QueueFull
 from engine.request import FinishReason, Request
 from engine.scheduler import max_sequence_tokens
-from engine.worker import Abort, Close, CoreOutput, EngineWorker, Submit
+from engine.worker import CoreOutput, EngineWorker
 
 __all__ = ["CoreOutput", "EngineCore", "check_request"]
 
@@ -62,7 +62,7 @@ class EngineCore:
         try:
             core.info, core.tokenizer = await core._loaded
         except asyncio.CancelledError:
-            core._worker.commands.put(Close())     # it ends by itself once it has loaded
+            core._worker.close()     # it ends by itself once it has loaded
             raise
         return core
 
@@ -88,15 +88,16 @@ class EngineCore:
                 retry_after_s=retry_after_s,
             )
         self._listeners[request.request_id] = on_output
-        self._worker.commands.put(Submit(request))
+        self._worker.submit(request)
 
     def abort(self, request_id: str, reason: FinishReason = FinishReason.ABORT) -> None:
-        """End a request within one step, for a `reason` that its last output tells and the metrics count.
+        """End a request before the next step, for a `reason` that its last output tells and the metrics count. A step
+        that reads its prompt above all is cut short.
 
         Nothing happens where it has ended already.
         """
         if request_id in self._listeners:
-            self._worker.commands.put(Abort(request_id, reason))
+            self._worker.abort(request_id, reason)
 
     def snapshot(self) -> EngineMetrics:
         return self._worker.metrics
@@ -105,7 +106,7 @@ class EngineCore:
         """End running requests with EngineFailed, free the back end, join the thread. Idempotent."""
         if self._refusal is None:
             self._refusal = f"{self._name} has been unloaded. Load it again, or choose another model."
-        self._worker.commands.put(Close())
+        self._worker.close()
         await self._ended.wait()
         self._worker.join()                        # its last act was to say so: this does not hold up the loop
 
@@ -158,6 +159,8 @@ class EngineCore:
             if not isinstance(error, EngineFailed):
                 logger.exception("engine_listener_failed", engine=self._name, request_id=output.request_id)
                 error = EngineFailed(f"{self._name} could not read what the model said. Ask again.")
+            elif self._worker.end_reason:
+                error = EngineFailed(self._worker.end_reason)
             self.abort(output.request_id)
             self._listeners.pop(output.request_id, None)
             if output.error is None:

@@ -6,16 +6,20 @@ embeds. All of it is called on the event loop.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
+from engine.histogram import FIRST_TOKEN_BOUNDS_S, INTER_TOKEN_BOUNDS_S, Histogram
 from engine.params import SamplingParams
 from engine.request import FinishReason
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+RATE_WINDOW_S = 5             # over which "tokens a second, now" is taken
 
 Role = Literal["system", "user", "assistant", "tool"]
 
@@ -112,9 +116,11 @@ class EngineInfo:
     gpu_kv_bytes: int = 0                                 # of kv_bytes, likewise
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EngineMetrics:
-    """A snapshot; counters only grow. `app.api` prints it for Prometheus."""
+class EngineMetrics(NamedTuple):
+    """A snapshot; counters only grow. `app.api` prints it for Prometheus.
+
+    A tuple, because the engine's thread makes two a step: a frozen dataclass takes four times as long to make.
+    """
 
     num_running: int = 0
     num_waiting: int = 0
@@ -125,11 +131,37 @@ class EngineMetrics:
     prompt_tokens_total: int = 0
     cached_prompt_tokens_total: int = 0
     output_tokens_total: int = 0
-    requests_total: dict[str, int] = field(default_factory=dict)     # by finish reason
+    proposed_tokens_total: int = 0                        # by speculation; 0 where there is none
+    accepted_tokens_total: int = 0                        # of those
+    requests_total: Mapping[str, int] = MappingProxyType({})                  # by finish reason
     preemptions_total: int = 0
     steps_total: int = 0
     step_seconds_total: float = 0.0
     backend_seconds_total: float = 0.0                    # of step_seconds, inside Backend.execute
+    time_to_first_token: Histogram = Histogram.empty(FIRST_TOKEN_BOUNDS_S)    # from Request.arrival_s
+    inter_token: Histogram = Histogram.empty(INTER_TOKEN_BOUNDS_S)            # between steps that brought tokens
+    output_tokens_by_second: tuple[tuple[int, int], ...] = ()                 # (second of time.monotonic(), tokens)
+
+    @property
+    def num_held_blocks(self) -> int:
+        """By running sequences: nobody else can have them."""
+        return self.num_blocks - self.num_free_blocks
+
+    @property
+    def cached_share(self) -> float | None:
+        """Of all prompts' tokens, those that were not computed again. None: there was no prompt yet."""
+        return self.cached_prompt_tokens_total / self.prompt_tokens_total if self.prompt_tokens_total else None
+
+    @property
+    def accept_rate(self) -> float | None:
+        """Of the tokens that speculation proposed. None: it proposed none."""
+        return self.accepted_tokens_total / self.proposed_tokens_total if self.proposed_tokens_total else None
+
+    def output_tokens_per_s(self, now_s: float) -> float:
+        """Of all sequences together, over the last RATE_WINDOW_S. `now_s` is of `time.monotonic()`."""
+        start_s = now_s - RATE_WINDOW_S
+        inside = ((min(1.0, max(0.0, second + 1 - start_s)), num) for second, num in self.output_tokens_by_second)
+        return sum(part * num for part, num in inside) / RATE_WINDOW_S
 
 
 class Engine(Protocol):
@@ -137,7 +169,8 @@ class Engine(Protocol):
     def info(self) -> EngineInfo: ...
 
     def chat(self, request: ChatRequest) -> AsyncGenerator[Delta, None]:
-        """Stream an answer. Closing the iterator (`aclose`, or cancelling the task) aborts within one step.
+        """Stream an answer. Closing the iterator (`aclose`, or cancelling the task) aborts at once: a step
+        that reads its prompt above all is cut short.
 
         Raises InvalidRequest and its kin or QueueFull before the first delta; EngineFailed later.
         """

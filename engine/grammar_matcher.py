@@ -47,6 +47,12 @@ class GrammarMatcher:
         self._param = param
         self.failure: InvalidRequest | None = None
 
+    def copy(self) -> GrammarMatcher:
+        """One that can be moved on without this one. Takes microseconds."""
+        matcher = GrammarMatcher(self._native.deep_copy(), self._forbidden_ids, self._forbidden_array, self._param)
+        matcher.failure = self.failure
+        return matcher
+
     @property
     def is_complete(self) -> bool:
         """Nothing may follow."""

@@ -26,14 +26,15 @@ from engine.memory import DEFAULT_CONTEXT_TOKENS, DeviceFacts, LayerFacts, Memor
 from engine.memory import LoadLimits as LoadLimits
 from engine.scheduler import max_sequence_tokens
 from engine.select import select_backend
+from engine.step_budget import ATTENTION_TILE_TOKENS
 
 if TYPE_CHECKING:
+    from engine.backends.llama_cpp.draft import DraftConfig
     from engine.backends.llama_cpp.trial import Candidate, TrialResult
 
 DEFAULT_SYSTEM_PROMPT = "You are a helpful assistant."
-STEP_TARGET_S = 0.15               # of computing a long prompt: others get a token that often, and Stop is heard
-NUM_BATCHED_TOKENS_BOUNDS = (16, 512)   # fewer waste the reading of the weights, more gain nothing
-ATTENTION_TILE_TOKENS = 64         # GGML_FA_TILE_Q: attention over fewer at a time costs half as much again when deep
+EMBEDDING_PASS_S = 0.15
+MAX_CHUNK_TOKENS = 8 * ATTENTION_TILE_TOKENS   # of prompts in a step; more gain nothing
 
 _BLOCK = re.compile(r"blk\.(\d+)\.")
 
@@ -71,6 +72,7 @@ async def _load(spec: ModelSpec, limits: LoadLimits) -> Engine:
     if not header.has_tokenizer:
         raise ModelLoadError(f"{spec.path.name} holds no tokenizer, so text cannot be fed to it. Take another file.")
     adapters = await asyncio.to_thread(read_adapters, spec.adapters, header)
+    draft_header = await asyncio.to_thread(_read_draft, spec, limits)
     machine = await asyncio.to_thread(inspect_machine)
     if header.pooling:
         if adapters:
@@ -79,7 +81,8 @@ async def _load(spec: ModelSpec, limits: LoadLimits) -> Engine:
             )
         return await _start_embedding(spec, header, machine, limits)
     main_gpu, gpu = await _choose_gpu(limits)
-    facts, host = _facts(spec, header, adapters, limits), cpu_device(machine, limits.promised_bytes)
+    facts = _with_draft(_facts(spec, header, adapters, limits), draft_header)
+    host = cpu_device(machine, limits.promised_bytes)
     memory_plan = plan(facts, host, limits, gpu)
     candidate = Candidate(
         paths=header.part_paths,
@@ -93,7 +96,8 @@ async def _load(spec: ModelSpec, limits: LoadLimits) -> Engine:
     if memory_plan.gpu_layers and not trial.options.gpu_layers:
         logger.warning("layers do not run on the GPU; the processor has them all", model=spec.model_id)
         memory_plan = plan(facts, host, limits)
-    core = await _start_core(spec, candidate, trial, memory_plan, limits)
+    draft = await _try_draft(draft_header, candidate.num_threads, machine, limits) if draft_header else None
+    core = await _start_core(spec, candidate, trial, memory_plan, limits, draft)
     try:
         info = _info(spec, header, memory_plan, core, limits)
         return LocalEngine(core, info, default_system_prompt=DEFAULT_SYSTEM_PROMPT)
@@ -123,35 +127,27 @@ async def _choose_gpu(limits: LoadLimits) -> tuple[int, DeviceFacts | None]:
 
 
 async def _start_core(
-    spec: ModelSpec, candidate: Candidate, trial: TrialResult, memory_plan: MemoryPlan, limits: LoadLimits
+    spec: ModelSpec, candidate: Candidate, trial: TrialResult, memory_plan: MemoryPlan, limits: LoadLimits,
+    draft: DraftConfig | None,
 ) -> EngineCore:
     from engine.backends.llama_cpp.backend import LlamaCppBackend, LlamaCppConfig  # noqa: PLC0415
 
     config = LlamaCppConfig(
         path=spec.path,
+        parts=tuple(candidate.paths),
+        disk=limits.disk,
         options=trial.options,
         adapters=spec.adapters,
         max_model_len=memory_plan.max_model_len,
         max_num_seqs=memory_plan.max_num_seqs,
         cache_bytes=memory_plan.cache_bytes,
         num_threads=candidate.num_threads,
-        max_num_batched_tokens=num_batched_tokens(trial.prefill_tokens_per_s, memory_plan.max_num_seqs),
+        max_num_batched_tokens=MAX_CHUNK_TOKENS + 1 + memory_plan.max_num_seqs,
+        prefill_tokens_per_s=trial.prefill_tokens_per_s,
         kv_type=limits.kv_type,
+        draft=draft,
     )
     return await EngineCore.start(spec.model_id, lambda: LlamaCppBackend(config), max_queue=limits.max_queue)
-
-
-def num_batched_tokens(prefill_tokens_per_s: float, max_num_seqs: int) -> int:
-    """A step's budget of tokens: near STEP_TARGET_S long, with a token for every running sequence and more.
-
-    Where a whole tile of a prompt takes about that time, there is room for it beside one token of everybody: the
-    library takes those, and the prompt's first, in a run of their own, and what is left must fill the tile.
-    """
-    low, high = NUM_BATCHED_TOKENS_BOUNDS
-    wanted = min(prefill_tokens_per_s * STEP_TARGET_S, high)
-    if num_tiles := round(wanted / ATTENTION_TILE_TOKENS):
-        return num_tiles * ATTENTION_TILE_TOKENS + 1 + max_num_seqs
-    return max(round(wanted / 16) * 16, low, 2 * max_num_seqs)
 
 
 def _facts(
@@ -203,6 +199,41 @@ def _info(
     )
 
 
+# -- a draft model -----------------------------------------------------------------------------------------------------
+
+
+def _read_draft(spec: ModelSpec, limits: LoadLimits) -> GgufHeader | None:
+    """None where none is set. It does not draft for itself: then the setting is another model's."""
+    if limits.draft_model is None or limits.draft_model == spec.path:
+        return None
+    if not limits.draft_model.is_file():
+        raise ModelLoadError(
+            f"draft_model is set to {limits.draft_model}, where there is no file. Correct it, or leave it out."
+        )
+    return read_header(limits.draft_model)
+
+
+def _with_draft(facts: ModelFacts, draft: GgufHeader | None) -> ModelFacts:
+    if draft is None:
+        return facts
+    return replace(
+        facts,
+        weight_bytes=facts.weight_bytes + draft.weight_bytes,
+        draft_kv_bytes_per_token=draft.kv_bytes_per_token(),
+    )
+
+
+async def _try_draft(header: GgufHeader, num_threads: int, machine: Machine, limits: LoadLimits) -> DraftConfig:
+    from engine.backends.llama_cpp.draft import DraftConfig  # noqa: PLC0415
+    from engine.backends.llama_cpp.trial import Candidate, try_model  # noqa: PLC0415
+
+    candidate = Candidate(paths=header.part_paths, num_threads=num_threads)
+    trial = await try_model(candidate, processor=machine.processor, state_dir=limits.state_dir)
+    return DraftConfig(
+        path=header.part_paths[0], options=trial.options, kv_bytes_per_token=header.kv_bytes_per_token()
+    )
+
+
 # -- models that embed -------------------------------------------------------------------------------------------------
 
 
@@ -225,7 +256,7 @@ async def _start_embedding(
         pooling=header.pooling,
         options=trial.options,
         max_model_len=memory_plan.max_model_len,
-        max_num_batched_tokens=num_batched_tokens(trial.prefill_tokens_per_s, max_num_seqs=0),
+        max_num_batched_tokens=_pass_tokens(trial.prefill_tokens_per_s),
         bytes_per_token=memory_plan.kv_bytes // memory_plan.max_model_len,
         num_threads=candidate.num_threads,
     )
@@ -249,6 +280,12 @@ async def _start_embedding(
     return await EmbeddingEngine.start(
         spec.model_id, lambda: LlamaCppEmbedder(config), describe, max_queue=limits.max_queue
     )
+
+
+def _pass_tokens(prefill_tokens_per_s: float) -> int:
+    """Whole tiles, as many as take about EMBEDDING_PASS_S: a cancelled input is not waited for, others take turns."""
+    num_tiles = round(prefill_tokens_per_s * EMBEDDING_PASS_S / ATTENTION_TILE_TOKENS)
+    return min(max(num_tiles * ATTENTION_TILE_TOKENS, ATTENTION_TILE_TOKENS), MAX_CHUNK_TOKENS)
 
 
 def _plan_embedding(

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from engine.disk_cache.cache import DiskCache
 from engine.errors import OutOfMemory
 
 KvType = Literal["f16", "q8_0"]
@@ -40,6 +41,8 @@ class LoadLimits:
     main_gpu: int | None = None      # which one, where there are several; None: the one with most free memory
     max_queue: int = 256
     state_dir: Path | None = None    # where outcomes of trials are remembered; None: nowhere
+    draft_model: Path | None = None  # a file of a smaller model with the same vocabulary, which guesses
+    disk: DiskCache | None = None    # that idle prefixes go to; None: they last as long as the model is loaded
     promised_bytes: int = 0          # that models in memory may still take, as their chats grow
     promised_gpu_bytes: int = 0      # likewise, of the GPU's memory
 
@@ -59,6 +62,7 @@ class ModelFacts:
     layers: tuple[LayerFacts, ...] = ()      # first to last; empty where nothing of it can go to a GPU
     output_bytes: int = 0            # of what turns the last layer's numbers into logits
     shares_output: bool = False      # it is the input's table, of which a GPU gets a copy of its own
+    draft_kv_bytes_per_token: int = 0    # of a draft model beside it, whose weights are among its own
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,7 +162,7 @@ def _plan_of(
         max_num_seqs=shape.num_seqs,
         cache_bytes=cache_bytes,
         weight_bytes=model.weight_bytes,
-        kv_bytes=shape.num_tokens * model.kv_bytes_per_token,
+        kv_bytes=shape.num_tokens * (model.kv_bytes_per_token + model.draft_kv_bytes_per_token),
         gpu=share,
     )
 

@@ -48,6 +48,7 @@ class Sequence:
     block_hashes: list[int] = field(default_factory=list)  # of its full blocks; grow with token_ids, outlive preemption
     slot: int | None = None                                # None: waiting
     num_preemptions: int = 0
+    last_token_s: float | None = None                      # when a step last brought tokens; None: there are none yet
     grammar: GrammarMatcher | None = None                  # has accepted all output tokens; outlives preemption
 
     @classmethod

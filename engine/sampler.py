@@ -14,7 +14,7 @@ from collections import Counter
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.batch import SampledToken, SamplingInput
+from engine.batch import BatchRow, SampledToken, SamplingInput
 from engine.errors import EngineFailed
 from engine.params import SamplingParams
 
@@ -50,6 +50,33 @@ def sample(logits: Logits, row: SamplingInput) -> SampledToken:
     if params.logprobs is None:
         return SampledToken(token_id)
     return _with_logprobs(logits, token_id, params.logprobs)
+
+
+def sample_row(logits: Logits, row: BatchRow) -> tuple[SampledToken, ...]:
+    """The next tokens of a row: its proposals as far as they are what would have been chosen, and one token more.
+
+    `logits` is float32 [row.num_sampled_from, vocab_size]. A token depends on those before it and on its own logits
+    alone, so the text is the one that comes without proposals.
+    """
+    if row.sampling is None:
+        return ()
+    tokens = [sample(logits[0], row.sampling)]
+    if not row.num_proposed:
+        return tuple(tokens)
+    ahead = row.sampling.copy()
+    for proposed_id, following in zip(row.proposed_ids, logits[1:], strict=True):
+        if tokens[-1].token_id != proposed_id:
+            break
+        ahead.token_ids.append(proposed_id)
+        if ahead.grammar is not None:
+            ahead.grammar.accept(proposed_id)
+            if ahead.grammar.is_complete or ahead.grammar.failure is not None:
+                break
+        token = sample(following, ahead)
+        if ahead.grammar is not None and ahead.grammar.failure is not None:
+            break                            # the next step will find that out without a proposal, and say so
+        tokens.append(token)
+    return tuple(tokens)
 
 
 def weighed(logits: Logits, row: SamplingInput) -> tuple[TokenIds, Weights]:

@@ -3,7 +3,8 @@
 
 There are no phases (the rule is vLLM v1's): a sequence has a count of computed tokens that catches up with its tokens.
 Running sequences get what they lack within a budget of tokens, then waiting ones are admitted, their cached prefix
-first. That alone gives continuous batching, chunked prefill, prefix caching and preemption.
+first. That alone gives continuous batching, chunked prefill, prefix caching and preemption. Speculation too: proposed
+tokens are only more tokens, computed where budget and blocks are left over, and of them only the right ones count.
 """
 
 from __future__ import annotations
@@ -17,9 +18,13 @@ from dataclasses import dataclass, field
 from engine.backends.base import BackendInfo
 from engine.batch import Batch, BatchRow, Release, SampledToken, SamplingInput, StepOutput
 from engine.block_manager import BlockManager, Prefix
+from engine.disk_cache.blocks import DiskBlocks
 from engine.errors import EngineError, EngineFailed
 from engine.metrics import EngineCounters
+from engine.proposer import Proposer
 from engine.request import FinishReason, Request, Sequence
+from engine.speculation import Speculation
+from engine.step_budget import StepBudget
 from engine.waiting import Consumption, WaitingQueue
 
 
@@ -38,15 +43,25 @@ class Scheduler:
     """Owns the sequences, the slots and the blocks of one engine."""
 
     def __init__(
-        self, info: BackendInfo, eog_token_ids: frozenset[int], *, clock_s: Callable[[], float] = time.monotonic
+        self,
+        info: BackendInfo,
+        eog_token_ids: frozenset[int],
+        *,
+        proposers: Iterable[Proposer] | None = None,
+        disk: DiskBlocks | None = None,
+        clock_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._info = info
         self._window = max_sequence_tokens(info)
         self._eog_token_ids = eog_token_ids
         self.blocks = BlockManager(
-            num_blocks=info.num_blocks, block_size=info.block_size, prefix_cache=info.prefix_cache
+            num_blocks=info.num_blocks, block_size=info.block_size, prefix_cache=info.prefix_cache, disk=disk
         )
+        self._clock_s = clock_s                                # of `Request.arrival_s`
         self.counters = EngineCounters()
+        self._speculation = Speculation(proposers)
+        self._scheduled_s = 0.0                                # when the last batch was, but for its proposals
+        self.step_budget = StepBudget(info)
         self._sequences: dict[str, Sequence] = {}              # all, by request id
         self._running: dict[int, Sequence] = {}                # by slot, oldest first
         self._consumption = Consumption(clock_s)
@@ -66,7 +81,12 @@ class Scheduler:
     @property
     def has_work(self) -> bool:
         """Something to compute, or to tell the back end."""
-        return bool(self._sequences or self._released)
+        return bool(self._sequences or self._released) or self.work_due_in_s == 0.0
+
+    @property
+    def work_due_in_s(self) -> float | None:
+        """When there will be something to save, if nobody asks for anything; None: never."""
+        return self.blocks.save_due_in_s()
 
     def add(self, request: Request) -> None:
         sequence = Sequence.of(request)
@@ -83,17 +103,23 @@ class Scheduler:
         return Progress(sequence=sequence, finish_reason=reason)
 
     def schedule(self) -> Batch:
-        step = _Step(budget=self._info.max_num_batched_tokens)
         self._make_way()
+        step = _Step(budget=self.step_budget.num_tokens(self._running.values()))
         self._continue_running(step)
         self._admit_waiting(step)
         self._give_back_spare(step)
-        if self._sequences and not step.shares:
+        self._scheduled_s = self._clock_s()
+        self._propose(step)
+        if self._sequences and not step.shares and not self.blocks.wait_for_disk():
             raise EngineFailed("The scheduler has sequences but can give none of them a token.")
         rows = [self._row(sequence, share) for sequence, share in step.shares.items()]
-        batch = Batch(released=self._released, evicted=self.blocks.collect_evicted(), rows=rows)
-        self._released = []
-        return batch
+        return self._batch(rows)
+
+    def drain(self) -> Batch:
+        """The last batch: everybody leaves, and what is not yet on disk is saved."""
+        for sequence in list(self._running.values()):
+            self._leave_slot(sequence)
+        return self._batch([], is_last=True)
 
     def moves(self) -> list[Progress]:
         """Places in the queue that changed since the last call."""
@@ -107,14 +133,24 @@ class Scheduler:
 
     def update(self, batch: Batch, output: StepOutput) -> list[Progress]:
         """Take in what the back end computed for `batch`, the last one scheduled."""
+        if output.was_interrupted:
+            return []
+        self._note_cost(batch)
         progress: list[Progress] = []
         num_consumed: Counter[str] = Counter()
+        now_s = self._clock_s()
         for row, sampled in zip(batch.rows, output.tokens, strict=True):
             sequence = self._running[row.slot]
-            sequence.num_computed_tokens += len(row.token_ids)
-            self.blocks.publish(sequence, row.position)
             num_consumed[sequence.request.user] += len(row.token_ids)
             tokens, finish_reason = self._accept(sequence, sampled)
+            sequence.num_computed_tokens = min(row.num_tokens_after(len(sampled)), len(sequence.token_ids))
+            self.blocks.publish(sequence, row.position)
+            if row.num_proposed:
+                self.blocks.trim(sequence)
+                self.counters.proposed_tokens += row.num_proposed
+                self.counters.accepted_tokens += len(sampled) - 1
+            if tokens:
+                self.counters.observe_tokens(sequence, len(tokens), now_s)
             if finish_reason is not None:
                 self._end(sequence, finish_reason)
             if tokens or finish_reason is not None:
@@ -123,6 +159,13 @@ class Scheduler:
         for user, num_tokens in num_consumed.items():
             self._consumption.charge(user, num_tokens)
         return progress
+
+    def long_row(self, batch: Batch) -> str:
+        """The request whose prompt makes up more than half of a step; "" where none does."""
+        longest = max(batch.rows, key=lambda row: len(row.token_ids), default=None)
+        if longest is None or len(longest.token_ids) < max(2, batch.num_tokens // 2 + 1):
+            return ""
+        return self._running[longest.slot].request.request_id
 
     def check_integrity(self) -> None:
         """Recount blocks and slots; raise EngineFailed where something is held that nobody owns."""
@@ -178,14 +221,15 @@ class Scheduler:
             if not (self._free_slots and step.budget):
                 break
             prefix = self.blocks.match(sequence)
-            if self.blocks.next_name(sequence, prefix) in coming:
-                continue                                   # somebody computes it now: wait, rather than do it twice
+            if prefix.is_coming or self.blocks.next_name(sequence, prefix) in coming:
+                continue                        # somebody computes or reads it now: wait, rather than do it twice
             taken = self._take_with(prefix, sequence)
             if taken is None:
                 break                                      # nobody passes it, or a large prompt would never start
             self._admit(sequence, num_cached_tokens=taken.num_tokens)
+            step.budget = min(step.budget, self.step_budget.num_prompt_tokens(taken.num_tokens))
             coming.update(self.blocks.coming_names(sequence))
-            self._share_out(step, sequence, restored_blocks=taken.blocks)
+            self._share_out(step, sequence, restored_blocks=self.blocks.restored_blocks(sequence, taken))
 
     def _take_with(self, prefix: Prefix, sequence: Sequence) -> Prefix | None:
         """Blocks for a newcomer, one left for each of those that run: or it would be preempted at once.
@@ -212,6 +256,28 @@ class Scheduler:
             share.num_tokens += num_more
             step.budget -= num_more
 
+    def _propose(self, step: _Step) -> None:
+        """Guesses for those that lack one token, where all do: nobody's prompt waits for a guess."""
+        if not self._info.can_speculate or not all(_num_lacking(sequence) == 1 for sequence in step.shares):
+            return
+        limits = {sequence: self._num_more(sequence) - 1 for sequence in step.shares}
+        for sequence, token_ids in self._speculation.propose(limits).items():
+            proposed_ids = token_ids[: step.budget]
+            num_tokens = len(sequence.token_ids) + len(proposed_ids)
+            if self.blocks.take(sequence, num_tokens, spare=len(self._running)):     # nobody is sent away for a guess
+                step.shares[sequence].proposed_ids = proposed_ids
+                step.budget -= len(proposed_ids)
+
+    def _num_more(self, sequence: Sequence) -> int:
+        """Tokens that may still be chosen for it."""
+        room = self._window - len(sequence.token_ids)
+        return min(room, sequence.request.max_tokens - sequence.num_output_tokens)
+
+    def _note_cost(self, batch: Batch) -> None:
+        if batch.rows and all(row.sampling and len(row.token_ids) - row.num_proposed == 1 for row in batch.rows):
+            num_proposed = [row.num_proposed for row in batch.rows]
+            self._speculation.note_step(num_proposed, self._clock_s() - self._scheduled_s)
+
     def _row(self, sequence: Sequence, share: _Share) -> BatchRow:
         assert sequence.slot is not None
         start = sequence.num_computed_tokens
@@ -228,11 +294,22 @@ class Scheduler:
             )
         return BatchRow(
             slot=sequence.slot,
-            token_ids=sequence.token_ids[start:end],
+            token_ids=sequence.token_ids[start:end] + share.proposed_ids,
             position=start,
             block_table=list(sequence.block_table),
             restored_blocks=share.restored_blocks,
             sampling=sampling,
+            num_proposed=len(share.proposed_ids),
+        )
+
+    def _batch(self, rows: list[BatchRow], *, is_last: bool = False) -> Batch:
+        released, self._released = self._released, []
+        return Batch(
+            released=released,
+            evicted=self.blocks.collect_evicted(),
+            saved=self.blocks.collect_saved(everything=is_last),
+            loaded=self.blocks.collect_loaded(),
+            rows=rows,
         )
 
     def _accept(
@@ -252,8 +329,7 @@ class Scheduler:
             self.counters.output_tokens += 1
             if is_complete:
                 return sampled[: index + 1], FinishReason.STOP
-            window_is_full = len(sequence.token_ids) >= self._window
-            if window_is_full or sequence.num_output_tokens >= request.max_tokens:
+            if self._num_more(sequence) <= 0:
                 return sampled[: index + 1], FinishReason.LENGTH
         return sampled, None
 
@@ -290,6 +366,7 @@ class Scheduler:
         assert sequence.slot is not None
         self._released.append(Release(slot=sequence.slot, kept_blocks=self.blocks.release(sequence)))
         del self._running[sequence.slot]
+        self._speculation.forget(sequence)
         heapq.heappush(self._free_slots, sequence.slot)
         sequence.slot = None
         sequence.num_computed_tokens = 0
@@ -302,6 +379,7 @@ class _Share:
 
     num_tokens: int
     restored_blocks: list[int]
+    proposed_ids: list[int] = field(default_factory=list)      # beyond num_tokens
 
 
 @dataclass(slots=True)

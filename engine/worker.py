@@ -20,6 +20,7 @@ from engine.backends.base import Backend, BackendInfo, Tokenizer
 from engine.batch import SampledToken
 from engine.engine import EngineMetrics
 from engine.errors import EngineError
+from engine.proposer import PromptLookup
 from engine.request import FinishReason, Request
 from engine.scheduler import Progress, Scheduler
 
@@ -68,11 +69,14 @@ class WorkerListener(Protocol):
 
 
 class EngineWorker:
-    """`commands` and `metrics` are what the event loop touches; all else belongs to the thread."""
+    """`submit`, `abort`, `close` and `metrics` are for the event loop; all else belongs to the thread."""
 
     def __init__(self, name: str, make_backend: Callable[[], Backend], listener: WorkerListener) -> None:
-        self.commands: SimpleQueue[Command] = SimpleQueue()
         self.metrics = EngineMetrics()         # replaced, never changed
+        self.end_reason = ""                   # why it ended, for those inside: set before the vocabulary goes
+        self._commands: SimpleQueue[Command] = SimpleQueue()
+        self._backend: Backend | None = None   # the loop calls its `interrupt`, and nothing else
+        self._long_row = ""                    # request of which the step that runs computes the most, of a prompt
         self._name = name
         self._make_backend = make_backend
         self._listener = listener
@@ -82,14 +86,32 @@ class EngineWorker:
     def start(self) -> None:
         self._thread.start()
 
+    def submit(self, request: Request) -> None:
+        self._commands.put(Submit(request))
+
+    def abort(self, request_id: str, reason: FinishReason) -> None:
+        """Takes effect before the next step. One that works for this request above all is not waited for."""
+        self._commands.put(Abort(request_id, reason))
+        if request_id == self._long_row:
+            self._interrupt()
+
+    def close(self) -> None:
+        self._commands.put(Close())
+        self._interrupt()
+
     def join(self) -> None:
         self._thread.join()
+
+    def _interrupt(self) -> None:
+        """After the command: who resumes takes commands next, so that none is missed. One step more may be cut."""
+        if self._backend is not None:
+            self._backend.interrupt()
 
     # -- on the thread -------------------------------------------------------------------------------------------------
 
     def _run(self) -> None:
         try:
-            backend = self._make_backend()
+            self._backend = backend = self._make_backend()
         except Exception as error:  # noqa: BLE001 - whatever it is, `EngineCore.start` raises it
             self._post(self._listener.on_load_failed, error)
             return
@@ -100,6 +122,7 @@ class EngineWorker:
         except Exception as error:
             logger.exception("engine_failed", engine=self._name)
             reason, failed = _failure_sentence(self._name, error), True
+        self.end_reason = reason
         try:
             backend.close()
         except Exception:
@@ -107,7 +130,11 @@ class EngineWorker:
         self._post(lambda: self._listener.on_ended(reason, failed=failed))
 
     def _serve(self, backend: Backend) -> None:
-        scheduler = Scheduler(backend.info, backend.tokenizer.eog_token_ids)
+        proposers = (PromptLookup(), *backend.proposers)
+        scheduler = Scheduler(
+            backend.info, backend.tokenizer.eog_token_ids, disk=backend.disk, proposers=proposers
+        )
+        self._count(scheduler, backend)
         try:
             while self._take_commands(scheduler, backend):
                 if scheduler.has_work:
@@ -120,12 +147,14 @@ class EngineWorker:
             self.metrics = scheduler.counters.snapshot(
                 num_running=0, num_waiting=0, blocks=scheduler.blocks, held_bytes=0
             )
+        backend.execute(scheduler.drain())
 
     def _take_commands(self, scheduler: Scheduler, backend: Backend) -> bool:
         """Do what was asked since the last step; sleep if there is nothing else to do. False: it is time to end."""
         aborted: list[Progress] = []
+        backend.resume()
         may_sleep = not scheduler.has_work
-        while (command := self._next_command(may_sleep=may_sleep)) is not None:
+        while (command := self._next_command(may_sleep=may_sleep, sleep_s=scheduler.work_due_in_s)) is not None:
             may_sleep = False
             match command:
                 case Submit(request):
@@ -139,9 +168,9 @@ class EngineWorker:
         self._publish(scheduler, backend, aborted)
         return True
 
-    def _next_command(self, *, may_sleep: bool) -> Command | None:
+    def _next_command(self, *, may_sleep: bool, sleep_s: float | None) -> Command | None:
         try:
-            return self.commands.get(block=may_sleep)
+            return self._commands.get(may_sleep, sleep_s)
         except Empty:
             return None
 
@@ -151,9 +180,13 @@ class EngineWorker:
         moves = scheduler.moves()
         self._count(scheduler, backend)
         execute_s = time.perf_counter()
+        self._long_row = scheduler.long_row(batch)
         output = backend.execute(batch)
+        self._long_row = ""
         executed_s = time.perf_counter()
         progress = scheduler.update(batch, output)
+        if not output.was_interrupted:
+            scheduler.step_budget.learn(batch, executed_s - execute_s)
         counters = scheduler.counters
         counters.steps += bool(batch.rows)
         counters.backend_seconds += executed_s - execute_s
@@ -179,7 +212,7 @@ class EngineWorker:
         except RuntimeError:
             if not self._loop.is_closed():
                 raise
-            self.commands.put(Close())         # nobody is left to hear: end at the next chance
+            self._commands.put(Close())        # nobody is left to hear: end at the next chance
 
 
 def _output_of(progress: Progress) -> CoreOutput:

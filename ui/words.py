@@ -63,6 +63,20 @@ def seconds(value: float) -> str:
     return f"{minutes} min {rest} s"
 
 
+def brief(value_s: float) -> str:
+    """A time that is known to two digits: "1.9 s", "34 s", "420 ms"."""
+    rounded_s = float(f"{value_s:.2g}")
+    return f"{rounded_s:g} s" if rounded_s >= 1 else f"{rounded_s * 1000:g} ms"
+
+
+def speed(tokens_per_s: float) -> str:
+    return f"{tokens_per_s:.0f} tok/s" if tokens_per_s >= 10 or not tokens_per_s else f"{tokens_per_s:.1f} tok/s"
+
+
+def percent(share: float | None) -> str | None:
+    return None if share is None else f"{100 * share:.0f} %"
+
+
 def ordinal(number: int) -> str:
     if number % 100 in (11, 12, 13):
         return f"{number}th"
@@ -87,8 +101,7 @@ def answer_stats(message: Message, model: Model | None) -> list[str]:
     tokens, duration_s = message.completion_tokens, message.duration_s
     writing_s = (duration_s or 0.0) - (message.time_to_first_token_s or 0.0)
     if tokens and tokens > 1 and writing_s > 0:
-        speed = (tokens - 1) / writing_s      # the first token's time is the reading of the prompt
-        stats.append(f"{speed:.0f} tok/s" if speed >= 10 else f"{speed:.1f} tok/s")
+        stats.append(speed((tokens - 1) / writing_s))      # the first token's time is the reading of the prompt
     if tokens:
         stats.append(count(tokens, "token"))
     if duration_s:

@@ -18,7 +18,9 @@ from app.services.exports import ExportService
 from app.services.generations import GenerationService
 from app.services.imports import ImportService
 from app.services.models import ModelService, spec_of
+from app.services.optimizer import ModelOptimizer
 from app.settings import Settings
+from engine.disk_cache.cache import DiskCache
 from engine.load import LoadLimits
 from store.database import Database
 from store.errors import StoreError
@@ -33,10 +35,12 @@ log = structlog.get_logger(__name__)
 class Services:
     settings: Settings
     db: Database
+    disk_cache: DiskCache
     changes: Changes
     accounts: AccountService
     conversations: ConversationService
     models: ModelService
+    optimizer: ModelOptimizer
     engines: EngineRegistry
     generations: GenerationService
     chat: ChatService
@@ -48,10 +52,13 @@ class Services:
         """Opens the database, which may raise StoreError; everything else waits for `start`."""
         db = Database.open(settings.database_path)
         changes = Changes()
-        engines = EngineRegistry(partial(spec_of, db), loader, _limits(settings), changes)
+        disk_cache = DiskCache(settings.data_dir / "cache" / "kv", settings.cache_disk_bytes)
+        limits = _limits(settings, disk_cache)
+        engines = EngineRegistry(partial(spec_of, db), loader, limits, changes)
         accounts = AccountService(db, settings)
         conversations = ConversationService(db, changes)
         models = ModelService(db, engines, changes, settings)
+        optimizer = ModelOptimizer(models, settings, limits)
         generations = GenerationService(db, engines, changes)
         chat = ChatService(db, conversations, generations, models, changes)
         exports, imports = ExportService(db), ImportService(db, changes, settings)
@@ -59,7 +66,8 @@ class Services:
         accounts.on_access_ended(generations.access_ended)
         accounts.on_access_ended(imports.access_ended)
         return cls(
-            settings, db, changes, accounts, conversations, models, engines, generations, chat, exports, imports
+            settings, db, disk_cache, changes, accounts, conversations, models, optimizer, engines, generations, chat,
+            exports, imports,
         )
 
     async def start(self) -> None:
@@ -68,6 +76,7 @@ class Services:
             log.info("answers were interrupted by the last stop", count=num_interrupted)
         await self.imports.remove_leftovers()
         await self.models.register_starter()
+        self.disk_cache.start()
 
     async def keep_tidy(self) -> None:
         """Until cancelled: remove for good what was deleted a while ago."""
@@ -83,6 +92,7 @@ class Services:
         await self.imports.close()
         await self.generations.close()
         await self.engines.close()
+        await asyncio.to_thread(self.disk_cache.close)
 
     def close(self) -> None:
         """After `stop`."""
@@ -90,7 +100,7 @@ class Services:
         self.db.close()
 
 
-def _limits(settings: Settings) -> LoadLimits:
+def _limits(settings: Settings, disk_cache: DiskCache) -> LoadLimits:
     return LoadLimits(
         context_tokens=settings.context_tokens,
         max_num_seqs=settings.max_num_seqs,
@@ -99,6 +109,8 @@ def _limits(settings: Settings) -> LoadLimits:
         kv_type=settings.kv_type,
         gpu_layers=settings.gpu_layers,
         main_gpu=settings.main_gpu,
+        draft_model=settings.draft_model,
         max_queue=settings.max_queue,
         state_dir=settings.data_dir / "cache",
+        disk=disk_cache,
     )

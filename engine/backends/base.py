@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from engine.batch import Batch, StepOutput
+from engine.disk_cache.blocks import DiskBlocks
+from engine.proposer import Proposer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +25,8 @@ class BackendInfo:
     max_model_len: int             # tokens a sequence may have, prompt and output
     vocab_size: int
     prefix_cache: bool
+    can_speculate: bool = False    # rows may carry proposals: KV of wrong ones can be dropped
+    prefill_tokens_per_s: float = 0.0   # a first guess, from which steps are bounded by time; 0: by tokens alone
     weight_bytes: int = 0
     kv_bytes: int = 0              # resident for running sequences
     cache_bytes: int = 0           # at most, for idle prefixes
@@ -64,8 +68,22 @@ class Backend(Protocol):
     @property
     def held_bytes(self) -> int: ...             # of KV and cache, by now: no more than `info` says
 
+    @property
+    def proposers(self) -> tuple[Proposer, ...]: ...     # of its own, beside prompt lookup
+    @property
+    def disk(self) -> DiskBlocks | None: ...     # where blocks are saved; None: nowhere
+
     def execute(self, batch: Batch) -> StepOutput:
-        """Apply `released`, `evicted` and `rows` in this order. A batch without rows is legal and computes nothing."""
+        """Apply a batch's parts in their order. One without rows is legal and computes nothing.
+
+        Of the `saved` blocks, those are given to `disk` that can be without holding up the rows. A step that
+        `interrupt` cut short computes nothing either, but what it released, evicted and restored holds.
+        """
+
+    def interrupt(self) -> None:
+        """Any thread: let the step that runs end soon, and any later one, where that can be; until `resume`."""
+
+    def resume(self) -> None: ...
 
     def check_integrity(self) -> None:
         """Called when no sequence runs: raise EngineFailed if slots or blocks are held that nobody owns."""

@@ -21,8 +21,12 @@ from engine.backends.base import BackendInfo
 from engine.backends.scripted_memory import PagedMemory, PooledMemory
 from engine.backends.scripted_tokenizer import ByteTokenizer
 from engine.batch import Batch, BatchRow, SampledToken, StepOutput
+from engine.disk_cache.blocks import DiskBlocks
+from engine.disk_cache.cache import DiskCache
+from engine.disk_cache.ledger import Scope
 from engine.errors import EngineFailed
-from engine.sampler import sample
+from engine.proposer import Proposer
+from engine.sampler import sample_row
 
 Reply = str | Sequence[int]
 NextToken = Callable[[Sequence[int], int], int]                     # (prompt and output so far, num_prompt_tokens)
@@ -34,7 +38,8 @@ UNLIKELY = np.float32(-200.0)    # logit of all that the script does not say: be
 class ScriptedBackend:
     """`memory` is "paged" (block ids are addresses) or "pooled" (names of pieces in a pool).
 
-    A reply is followed by the end of the turn. With a `gate`, no step begins before it lets it through. Step number
+    A reply is followed by the end of the turn. With a `gate`, no step begins before it lets it through; it may be
+    interrupted there, which `steps` does not count. Step number
     `fail_at_step` (1 is the first that computes anything) raises RuntimeError. `steps` lists, for each step, how many
     tokens each row had.
     """
@@ -52,14 +57,21 @@ class ScriptedBackend:
         num_blocks: int = 512,
         max_num_seqs: int = 8,
         max_num_batched_tokens: int = 512,
+        prefill_tokens_per_s: float = 0.0,
         max_model_len: int = 4096,
         prefix_cache: bool = True,
+        can_speculate: bool = False,
+        disk: DiskCache | None = None,
     ) -> None:
         self.tokenizer = tokenizer or ByteTokenizer()
         self.memory = {"paged": PagedMemory, "pooled": PooledMemory}[memory](num_blocks, block_size)
+        if disk is not None:
+            scope = Scope.of((), ("scripted", f"blocks of {block_size}"))
+            self.memory.disk = DiskBlocks(disk, scope, block_size=block_size, token_bytes=4)
         self.steps: list[tuple[int, ...]] = []
         self.gate = gate
         self.is_closed = False
+        self._is_interrupted = threading.Event()
         self._next_token = _next_token(script, self.tokenizer)
         self._logits = logits
         self._fail_at_step = fail_at_step
@@ -71,9 +83,11 @@ class ScriptedBackend:
             num_blocks=num_blocks,
             max_num_seqs=max_num_seqs,
             max_num_batched_tokens=max_num_batched_tokens,
+            prefill_tokens_per_s=prefill_tokens_per_s,
             max_model_len=max_model_len,
             vocab_size=self.tokenizer.vocab_size,
             prefix_cache=prefix_cache,
+            can_speculate=can_speculate,
         )
 
     @property
@@ -81,24 +95,44 @@ class ScriptedBackend:
         return self._info
 
     @property
+    def proposers(self) -> tuple[Proposer, ...]:
+        return ()
+
+    @property
+    def disk(self) -> DiskBlocks | None:
+        return self.memory.disk
+
+    @property
     def held_bytes(self) -> int:
         return 0
 
     def execute(self, batch: Batch) -> StepOutput:
+        if batch.rows and self.gate is not None:
+            self.gate.pass_through()
+        if batch.rows and self._is_interrupted.is_set():
+            self.memory.apply(batch)
+            self.memory.take_back(batch)
+            return StepOutput([], was_interrupted=True)
         if batch.rows:
             self._begin_step(batch)
         self.memory.apply(batch)
         return StepOutput([self._compute(row) for row in batch.rows])
+
+    def interrupt(self) -> None:
+        self._is_interrupted.set()
+
+    def resume(self) -> None:
+        self._is_interrupted.clear()
 
     def check_integrity(self) -> None:
         self.memory.check_idle()
 
     def close(self) -> None:
         self.is_closed = True
+        if self.disk is not None:
+            self.disk.close()
 
     def _begin_step(self, batch: Batch) -> None:
-        if self.gate is not None:
-            self.gate.pass_through()
         self.steps.append(tuple(len(row.token_ids) for row in batch.rows))
         if len(self.steps) == self._fail_at_step:
             raise RuntimeError(f"The script fails at step {self._fail_at_step}.")
@@ -109,14 +143,23 @@ class ScriptedBackend:
         token_ids = self.memory.read(row)
         if row.sampling is None:
             return ()
-        if token_ids != row.sampling.token_ids:
+        if token_ids != row.sampling.token_ids + row.proposed_ids:
             raise EngineFailed(f"Memory of slot {row.slot} does not hold the tokens of the sequence that runs there.")
+        num_tokens = len(row.sampling.token_ids)
+        logits = np.stack([
+            self._logits_after(token_ids[: num_tokens + num_more], row.sampling.num_prompt_tokens)
+            for num_more in range(row.num_sampled_from)
+        ])
+        tokens = sample_row(logits, row)
+        self.memory.keep(row, row.num_tokens_after(len(tokens)))
+        return tokens
+
+    def _logits_after(self, token_ids: list[int], num_prompt_tokens: int) -> NDArray[np.float32]:
         if self._logits is not None:
-            logits = self._logits(token_ids)
-        else:
-            logits = np.full(self._info.vocab_size, UNLIKELY, dtype=np.float32)
-            logits[self._next_token(token_ids, row.sampling.num_prompt_tokens)] = 0.0
-        return (sample(logits, row.sampling),)
+            return self._logits(token_ids)
+        logits = np.full(self._info.vocab_size, UNLIKELY, dtype=np.float32)
+        logits[self._next_token(token_ids, num_prompt_tokens)] = 0.0
+        return logits
 
 
 class Gate:

@@ -5,8 +5,10 @@ computes in them, on the engine's thread. They doubt all that they are told: a f
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from array import array
 
-from engine.batch import Batch, BatchRow, Release
+from engine.batch import Batch, BatchRow, Release, SavedBlock
+from engine.disk_cache.blocks import DiskBlocks
 from engine.errors import EngineFailed
 
 
@@ -16,6 +18,8 @@ class ScriptedMemory(ABC):
     def __init__(self, num_blocks: int, block_size: int) -> None:
         self.num_blocks = num_blocks
         self.block_size = block_size
+        self.disk: DiskBlocks | None = None
+        self._loaded: dict[int, list[int]] = {}    # tokens from disk, by block, for the rows of this step
         self._tables: dict[int, list[int]] = {}    # by running slot
         self._lengths: dict[int, int] = {}         # tokens with KV, by running slot
 
@@ -28,6 +32,9 @@ class ScriptedMemory(ABC):
             in_use = any(block in table for table in self._tables.values())
             _expect(not in_use, f"Block {block} was evicted while a running sequence holds it.")
             self._forget(block)
+        for each in batch.saved:
+            self._save(each)
+        self._loaded = {each.block: list(each.data.cast("I")) for each in batch.loaded}
         for row in batch.rows:
             self._check(row)
             if row.slot not in self._tables:
@@ -36,6 +43,19 @@ class ScriptedMemory(ABC):
             self._tables[row.slot] = row.block_table
             self._lengths[row.slot] = row.position + len(row.token_ids)
             self._write(row)
+        self._loaded = {}
+
+    def take_back(self, batch: Batch) -> None:
+        """The rows were not computed after all."""
+        for row in batch.rows:
+            self._lengths[row.slot] = row.position
+            self._cut(row, row.position)
+
+    def keep(self, row: BatchRow, num_tokens: int) -> None:
+        """Drop what was written of a row behind the first so many tokens of its sequence."""
+        self._cut(row, num_tokens)
+        self._tables[row.slot] = row.block_table[: -(-num_tokens // self.block_size)]
+        self._lengths[row.slot] = num_tokens
 
     def check_idle(self) -> None:
         _expect(not self._tables, f"Slots {sorted(self._tables)} are held, but nothing runs.")
@@ -49,9 +69,20 @@ class ScriptedMemory(ABC):
     @abstractmethod
     def _forget(self, block: int) -> None: ...
     @abstractmethod
+    def _kv_of(self, block: int) -> list[int]: ...
+    @abstractmethod
     def _restore(self, row: BatchRow) -> None: ...
     @abstractmethod
     def _write(self, row: BatchRow) -> None: ...
+    @abstractmethod
+    def _cut(self, row: BatchRow, num_tokens: int) -> None: ...      # undoes `_write` behind so many
+
+    def _save(self, saved: SavedBlock) -> None:
+        _expect(self.disk is not None, "Blocks are to be saved, but there is no disk.")
+        token_ids = self._kv_of(saved.block)[: saved.num_tokens]
+        _expect(len(token_ids) == saved.num_tokens, f"Block {saved.block} is to be saved, but holds too few tokens.")
+        if self.disk is not None:
+            self.disk.write(saved.block, [memoryview(array("I", token_ids)).cast("B")])
 
     def _check(self, row: BatchRow) -> None:
         start, end = row.position, row.position + len(row.token_ids)
@@ -100,14 +131,24 @@ class PagedMemory(ScriptedMemory):
 
     def _restore(self, row: BatchRow) -> None:
         """What is shared lies where it is read; a beginning is copied."""
+        for block, token_ids in self._loaded.items():
+            if block in row.block_table:
+                self._cells[block][: len(token_ids)] = token_ids
         num_whole, num_more = divmod(row.position, self.block_size)
         if num_more:
             beginning = self._cells[row.restored_blocks[num_whole]][:num_more]
             self._cells[row.block_table[num_whole]][:num_more] = beginning
 
+    def _kv_of(self, block: int) -> list[int]:
+        return [cell for cell in self._cells[block] if cell is not None]
+
     def _write(self, row: BatchRow) -> None:
         for position, token_id in enumerate(row.token_ids, start=row.position):
             self._cells[row.block_table[position // self.block_size]][position % self.block_size] = token_id
+
+    def _cut(self, row: BatchRow, num_tokens: int) -> None:
+        for position in range(num_tokens, row.position + len(row.token_ids)):
+            self._cells[row.block_table[position // self.block_size]][position % self.block_size] = None
 
 
 class PooledMemory(ScriptedMemory):
@@ -140,11 +181,17 @@ class PooledMemory(ScriptedMemory):
     def _restore(self, row: BatchRow) -> None:
         stream: list[int] = []
         for index, block in enumerate(row.restored_blocks):
+            if block in self._loaded:
+                stream += self._loaded[block]
+                continue
             if block not in self._pool:
                 self._pool[block] = self._piece_of_a_running_stream(index, block)
             stream += self._pool[block]
         _expect(len(stream) >= row.position, f"The blocks that slot {row.slot} restores hold too few tokens.")
         self._streams[row.slot] = stream[: row.position]
+
+    def _kv_of(self, block: int) -> list[int]:
+        return self._pool.get(block, [])
 
     def _piece_of_a_running_stream(self, index: int, block: int) -> list[int]:
         end = (index + 1) * self.block_size
@@ -155,6 +202,9 @@ class PooledMemory(ScriptedMemory):
 
     def _write(self, row: BatchRow) -> None:
         self._streams[row.slot] += row.token_ids
+
+    def _cut(self, row: BatchRow, num_tokens: int) -> None:
+        del self._streams[row.slot][num_tokens:]
 
 
 def _expect(holds: bool, otherwise: str) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 import httpx
+import pytest
 
 from engine.backends.scripted import ScriptedBackend
 from tests.app.house import House, Person
+from tests.app.prometheus_text import Family, read_prometheus
 
 
 def test_the_list_has_openais_shape(anna: Person) -> None:
@@ -40,35 +40,53 @@ def test_health_needs_nobody(house: House) -> None:
     assert (response.status_code, response.json()) == (200, {"status": "ok"})
 
 
-def test_metrics_are_prometheus_text_and_count(house: House, anna: Person) -> None:
-    def read() -> dict[str, float]:
-        with anna.client() as client:
-            response = client.get("/metrics")
-        assert response.headers["content-type"].startswith("text/plain; version=0.0.4")
-        samples = {}
-        declared = set()
-        for line in response.text.splitlines():
-            if line.startswith("# TYPE "):
-                name, kind = line.split()[2:]
-                assert kind in ("gauge", "counter")
-                assert name not in declared
-                declared.add(name)
-            elif not line.startswith("#"):
-                found = re.fullmatch(r'(\w+)(\{(\w+="([^"\\\n]|\\.)*",?)+\})? ([0-9.e+-]+)', line)
-                assert found, line
-                assert found[1] in declared
-                samples[found[1] + (found[2] or "")] = float(found[5])
-        return samples
+def read_metrics(person: Person) -> dict[str, Family]:
+    with person.client() as client:
+        response = client.get("/metrics")
+    assert response.headers["content-type"].startswith("text/plain; version=0.0.4")
+    return read_prometheus(response.text)
 
+
+def test_metrics_are_prometheus_text_and_count(house: House, anna: Person) -> None:
     quoted = 'a "quoted" name\\'
     house.do(house.shelf.put(house.services, quoted, lambda: ScriptedBackend("Ok")))
     ask = {"model": quoted, "messages": [{"role": "user", "content": "Hi"}]}
     with anna.client() as client:
         assert client.post("/v1/chat/completions", json=ask).status_code == 200
-        before = read()
+        before = read_metrics(anna)
         assert client.post("/v1/chat/completions", json=ask).status_code == 200
-    after = read()
-    label = '{model="a \\"quoted\\" name\\\\"}'
-    assert after["inglenook_output_tokens_total" + label] == 2 * before["inglenook_output_tokens_total" + label] > 0
-    assert after["inglenook_requests_running" + label] == 0
+    after = read_metrics(anna)
+    assert before["inglenook_output_tokens_total"].of(quoted) == 2
+    assert after["inglenook_output_tokens_total"].of(quoted) == 4
+    assert after["inglenook_requests_total"].of(quoted, reason="stop") == 2
+    assert after["inglenook_requests_running"].of(quoted) == after["inglenook_requests_waiting"].of(quoted) == 0
+    assert after["inglenook_kv_blocks_held"].of(quoted) == 0
+    assert after["inglenook_kv_blocks_free"].of(quoted) == after["inglenook_kv_blocks"].of(quoted) == 512
+    assert after["inglenook_proposed_tokens_total"].of(quoted) == 0
+    first, between = (after[f"inglenook_{name}_seconds"] for name in ("time_to_first_token", "inter_token"))
+    assert first.value("_count", model=quoted) == 2
+    assert between.value("_count", model=quoted) == 2
+    assert first.value("_sum", model=quoted) > 0
+    assert first.value("_bucket", model=quoted, le="60.0") == 2
+    assert 0 < after["inglenook_output_tokens_per_second"].of(quoted) <= 4 / 5
     house.do(house.services.models.remove(quoted))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# HELP a_total A.\n# TYPE a_total counter\na_total 1",
+        "a_total 1\n",
+        "# HELP a A.\n# TYPE a counter\na 1\n",
+        "# HELP a A.\n# TYPE a gauge\na 1\na 1\n",
+        '# HELP a A.\n# TYPE a gauge\na{b="\\c"} 1\n',
+        "# HELP a A.\n# TYPE a gauge\na None\n",
+        '# HELP a A.\n# TYPE a histogram\na_bucket{le="1"} 2\na_bucket{le="+Inf"} 1\na_sum 1\na_count 1\n',
+        '# HELP a A.\n# TYPE a histogram\na_bucket{le="1"} 1\na_bucket{le="+Inf"} 2\na_sum 1\na_count 1\n',
+        '# HELP a A.\n# TYPE a histogram\na_bucket{le="1"} 1\na_sum 1\na_count 1\n',
+        '# HELP a A.\n# TYPE a histogram\na_bucket{le="+Inf"} 1\na_count 1\n',
+    ],
+)
+def test_the_reader_of_metrics_is_strict(text: str) -> None:
+    with pytest.raises(ValueError, match=r"Prometheus would not|does not end"):
+        read_prometheus(text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -15,6 +16,7 @@ from app.services import container
 from app.services.container import Services
 from app.services.conversations import ConversationService
 from app.services.engines import ModelState
+from app.settings import Settings
 from engine.engine import Engine
 from engine.load import LoadLimits, ModelSpec
 from store.errors import DatabaseUnusable
@@ -73,3 +75,25 @@ async def test_a_damaged_starter_does_not_keep_the_server_from_starting(
     with capture_logs() as logs:
         await services.start()
     assert [entry["event"] for entry in logs] == ["the starter model cannot be read"]
+
+
+async def test_the_cache_on_disk_lies_in_the_data_folder_and_ends_with_the_server(services: Services) -> None:
+    folder = services.settings.data_dir / "cache" / "kv"
+    others = set(threading.enumerate())                      # another test's server may run
+    assert not folder.exists()                               # the command line opens services too
+    await services.start()
+    await until(folder.exists)
+    assert services.engines.limits.disk is services.disk_cache
+    await services.stop()
+    assert "kv-disk" not in {thread.name for thread in set(threading.enumerate()) - others}
+
+
+async def test_the_cache_on_disk_can_be_turned_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("INGLENOOK_CACHE_DISK_BYTES", "0")
+    (tmp_path / "cache" / "kv" / "scope").mkdir(parents=True)
+    services = Services.open(Settings.load(data_dir=tmp_path), never_loaded)
+    await services.start()
+    await services.stop()
+    services.close()
+    assert not services.disk_cache.is_on
+    assert not (tmp_path / "cache" / "kv").exists()

@@ -102,6 +102,7 @@ class TestHelp:
         [
             "", "serve", "doctor", "users", "keys", "models", "users add", "users list", "users set-password",
             "users disable", "users enable", "keys create", "keys list", "keys revoke", "models list", "models add",
+            "models optimize",
         ],
     )
     def test_every_command_explains_itself(self, inglenook: Inglenook, command: str) -> None:
@@ -274,6 +275,73 @@ class TestModels:
         assert outcome.exit_code == 1
         assert outcome.err.startswith("inglenook: ")
         assert len(outcome.err.splitlines()) == 1
+
+
+@pytest.fixture
+def tiny(inglenook: Inglenook, tmp_path: Path) -> Path:
+    """Known as the model `tiny`."""
+    file = write_tiny_gguf(tmp_path / "Tiny.gguf")
+    assert inglenook("models", "add", str(file)).exit_code == 0
+    return file
+
+
+class TestOptimize:
+    def test_an_unknown_format_is_wrong_usage(self, inglenook: Inglenook) -> None:
+        outcome = inglenook("models", "optimize", "tiny", "--to", "Q9_9")
+        assert outcome.exit_code == 2
+        assert "there is no format 'Q9_9' to copy to. Those that there are: Q4_0, " in " ".join(outcome.err.split())
+
+    def test_an_unknown_model_is_told_which_there_are(self, inglenook: Inglenook, tiny: Path) -> None:
+        outcome = inglenook("models", "optimize", "dodo")
+        assert outcome.exit_code == 1
+        assert outcome.err.startswith("inglenook: The model 'dodo' does not exist here. Models that do: tiny")
+
+    @pytest.mark.slow
+    def test_a_format_that_was_named_is_measured_and_kept(
+        self, inglenook: Inglenook, tiny: Path, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("INGLENOOK_THREADS", "1")
+        outcome = inglenook("models", "optimize", "tiny", "--to", "q8_0")
+        assert outcome.exit_code == 0, outcome.err
+        assert outcome.err == "Making a copy in Q8_0 …\nMeasuring Q8_0 beside F32 …\n"
+        titles, original, copy, *_ = outcome.out.splitlines()
+        assert titles.split()[:2] == ["FORMAT", "SIZE"]
+        assert re.match(r"F32 \(original\) +0 MB +[\d,]+ +[\d,]+ +[\d,]+ +- +- +-$", original)
+        speed = r"[\d,]+ \(\d+\.\d\d x\)"
+        assert re.match(rf"Q8_0 +0 MB +{speed} +{speed} +{speed} +0\.\d{{3}} +\d\.\d\d +\d+$", copy)
+        assert "over 2048 tokens" in outcome.out
+        assert re.search(r"^(Advice: Q8_0\. \d|Advice: keep F32\.\nNot Q8_0: \d)", outcome.out, re.MULTILINE)
+        assert "The original is F32, and whole: a copy is quantised once" in outcome.out
+        assert "Kept as tiny-q8_0, beside the original." in outcome.out
+        listed = inglenook("models", "list").out
+        file = re.escape(str(data_dir / "models" / "tiny-q8_0.gguf"))
+        assert re.search(rf"^  tiny-q8_0 +Q8_0 .*{file}$", listed, re.M)
+        assert re.search(r"^\* tiny ", listed, re.M), "the original is still the default"
+        again = inglenook("models", "optimize", "tiny", "--to", "Q8_0", "--dry-run")
+        assert again.err == "Measuring tiny-q8_0.gguf, which is there already …\n"
+        twice = inglenook("models", "optimize", "tiny-q8_0", "--to", "Q8_0")
+        assert (twice.exit_code, twice.out) == (1, "")
+        assert twice.err == "inglenook: Tiny 0, Q8_0 made from F32 is in Q8_0 already. Choose another format.\n"
+
+    @pytest.mark.slow
+    def test_killed_in_the_middle_it_leaves_no_model_and_the_next_run_tidies_up(
+        self, inglenook: Inglenook, tiny: Path, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("INGLENOOK_THREADS", "1")
+        command = [sys.executable, "-u", "-m", "inglenook", "models", "optimize", "tiny"]
+        with subprocess.Popen(command, text=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as first:
+            assert first.stderr is not None
+            assert any(line.startswith("Measuring Q4_0") for line in first.stderr)
+            first.kill()
+        drafts = data_dir / "models" / "drafts"
+        assert (drafts / "tiny-q4_0.gguf.part").exists()
+        assert list((data_dir / "models").glob("*.gguf")) == []
+        assert len(inglenook("models", "list").out.splitlines()) == 3, "titles, tiny, the starter"
+        outcome = inglenook("models", "optimize", "tiny", "--to", "Q8_0", "--dry-run")
+        assert outcome.exit_code == 0, outcome.err
+        assert outcome.out.endswith("No copy was kept.\n")
+        assert [path.name for path in drafts.iterdir()] == ["inglenook.lock"]
+        assert list((data_dir / "models").glob("*.gguf")) == []
 
 
 class TestSettings:

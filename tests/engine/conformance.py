@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from engine.backends.base import Backend
 from engine.backends.scripted import ScriptedBackend
+from engine.disk_cache.cache import DiskCache
 from tests.engine.tiny_gguf import write_tiny_gguf
 
 
@@ -23,13 +24,14 @@ class Shape:
     max_num_seqs: int = 8
     max_num_batched_tokens: int = 64
     max_model_len: int = 512
+    can_speculate: bool = False
 
     @property
     def block_size(self) -> int:
         return 16
 
 
-def scripted_paged(shape: Shape, folder: Path) -> Backend:
+def scripted_paged(shape: Shape, folder: Path, disk: DiskCache | None = None) -> Backend:
     return ScriptedBackend(
         logits=scripted_logits,
         memory="paged",
@@ -38,10 +40,12 @@ def scripted_paged(shape: Shape, folder: Path) -> Backend:
         max_num_seqs=shape.max_num_seqs,
         max_num_batched_tokens=shape.max_num_batched_tokens,
         max_model_len=shape.max_model_len,
+        can_speculate=shape.can_speculate,
+        disk=disk,
     )
 
 
-def scripted_pooled(shape: Shape, folder: Path) -> Backend:
+def scripted_pooled(shape: Shape, folder: Path, disk: DiskCache | None = None) -> Backend:
     return ScriptedBackend(
         logits=scripted_logits,
         memory="pooled",
@@ -50,10 +54,12 @@ def scripted_pooled(shape: Shape, folder: Path) -> Backend:
         max_num_seqs=shape.max_num_seqs,
         max_num_batched_tokens=shape.max_num_batched_tokens,
         max_model_len=shape.max_model_len,
+        can_speculate=shape.can_speculate,
+        disk=disk,
     )
 
 
-def llama_cpp(shape: Shape, folder: Path) -> Backend:
+def llama_cpp(shape: Shape, folder: Path, disk: DiskCache | None = None) -> Backend:
     """A tiny model with random weights in the real library. Its KV is 512 bytes a token: 2 layers, K and V of 32."""
     from engine.backends.llama_cpp.backend import LlamaCppBackend, LlamaCppConfig
 
@@ -69,11 +75,13 @@ def llama_cpp(shape: Shape, folder: Path) -> Backend:
             num_threads=1,
             max_num_batched_tokens=shape.max_num_batched_tokens,
             kv_type="f32",
+            speculate=shape.can_speculate,
+            disk=disk,
         )
     )
 
 
-BACKENDS: dict[str, Callable[[Shape, Path], Backend]] = {
+BACKENDS: dict[str, Callable[[Shape, Path, DiskCache | None], Backend]] = {
     "scripted-paged": scripted_paged,
     "scripted-pooled": scripted_pooled,
     "llama.cpp": llama_cpp,

@@ -18,7 +18,7 @@ def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
     made: list[Backend] = []
 
     def make_backend(shape: Shape) -> Backend:
-        made.append(BACKENDS[request.param](shape, tmp_path))
+        made.append(BACKENDS[request.param](shape, tmp_path, None))
         return made[-1]
 
     yield make_backend

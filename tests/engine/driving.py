@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from engine.backends.base import Backend
 from engine.batch import Batch, SampledToken
 from engine.params import SamplingParams
+from engine.proposer import Proposer
 from engine.request import FinishReason, Request
 from engine.scheduler import Progress, Scheduler
 
@@ -41,9 +42,14 @@ def request(
 class Driver:
     """Takes steps, and gathers what each request was given."""
 
-    def __init__(self, backend: Backend, *, clock_s: Callable[[], float] = lambda: 0.0) -> None:
+    def __init__(
+        self, backend: Backend, *, proposer: Proposer | None = None, clock_s: Callable[[], float] = lambda: 0.0
+    ) -> None:
         self.backend = backend
-        self.scheduler = Scheduler(backend.info, backend.tokenizer.eog_token_ids, clock_s=clock_s)
+        proposers = None if proposer is None else [proposer]
+        self.scheduler = Scheduler(
+            backend.info, backend.tokenizer.eog_token_ids, disk=backend.disk, proposers=proposers, clock_s=clock_s
+        )
         self.tokens: dict[str, list[SampledToken]] = {}
         self.ended: dict[str, FinishReason] = {}
         self.cached: dict[str, int] = {}
@@ -70,12 +76,14 @@ class Driver:
     def run(self, *requests: Request, max_steps: int = 2000) -> dict[str, list[int]]:
         """Submit, and step until nothing is left; then nothing may be held by anybody."""
         self.submit(*requests)
-        for _ in range(max_steps):
-            if not self.scheduler.has_work:
-                break
-            self.step()
-        else:
-            raise AssertionError(f"Still not at rest after {max_steps} steps.")
+        num_steps = num_idle_steps = 0                 # an idle one waits for another thread: a disk's, say
+        while self.scheduler.has_work:
+            if self.step().rows:
+                num_steps += 1
+            else:
+                num_idle_steps += 1
+            if num_steps > max_steps or num_idle_steps > 500 * max_steps:
+                raise AssertionError(f"Still not at rest after {num_steps} steps, and {num_idle_steps} idle ones.")
         self.check_rest()
         return {each.request_id: self.output_ids(each.request_id) for each in requests}
 

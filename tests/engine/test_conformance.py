@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -15,6 +16,7 @@ from engine.request import FinishReason, Request
 from tests.engine.conformance import Shape
 from tests.engine.conftest import Make
 from tests.engine.driving import Driver, request
+from tests.engine.guessing import knowing
 from tests.engine.sameness import Said, assert_same
 
 ENDLESS = SamplingParams(temperature=0.0, ignore_eos=True, logprobs=4)
@@ -183,6 +185,82 @@ def test_a_random_crowd_says_what_each_says_alone(make: Make, seed: int) -> None
     assert_same({each.request_id: drive.tokens[each.request_id] for each in ended_well}, alone(make, *ended_well))
 
 
+class TestSpeculation:
+    """What a proposer guesses, right or wrong, changes nothing but the number of steps."""
+
+    @pytest.mark.parametrize("wrong_every", [0, 3])
+    def test_guessed_is_as_plain(self, make: Make, wrong_every: int) -> None:
+        asked = ask("r", STORY, max_tokens=60)
+        plain, guessed = compare_with_guesses(make, [asked], Shape(), wrong_every=wrong_every)
+        assert len(guessed.steps) < len(plain.steps) * (0.1 if wrong_every == 0 else 0.7)
+
+    @pytest.mark.parametrize("wrong_every", [0, 7])
+    def test_among_others_who_come_and_go(self, make: Make, wrong_every: int) -> None:
+        asked = [ask(f"r{n}", f"{n} of four", max_tokens=20 + 15 * n) for n in (3, 0, 2, 1)]
+        _, guessed = compare_with_guesses(make, asked, Shape(), wrong_every=wrong_every)
+        assert guessed.scheduler.counters.accepted_tokens > 20
+
+    def test_from_a_cached_prefix(self, make: Make) -> None:
+        asked = [ask(f"r{n}", STORY + "And then?", max_tokens=40) for n in range(2)]
+        _, guessed = compare_with_guesses(make, asked, Shape(max_num_seqs=1), wrong_every=5)
+        assert guessed.cached["r1"] == 93
+        assert guessed.scheduler.counters.accepted_tokens > 20
+
+    def test_and_its_own_end_is_found_by_the_next_turn(self, make: Make) -> None:
+        drive = guessing(make, Shape(), alone(make, ask("r", STORY, max_tokens=40)), {"r": STORY}, wrong_every=5)
+        said = drive.run(ask("r", STORY, max_tokens=40))["r"]
+        turn_2 = request("turn 2", [*STORY.encode(), *said, *b"And then?"], max_tokens=12, params=ENDLESS)
+        assert_same(run(drive, turn_2), alone(make, turn_2))
+        assert drive.cached["turn 2"] == 124
+
+    def test_where_blocks_are_scarce(self, make: Make) -> None:
+        asked = [ask(f"r{n}", f"{n} {STORY[:40]}", max_tokens=60) for n in range(4)]
+        shape = Shape(num_blocks=18, max_num_seqs=4, max_model_len=256)
+        plain, guessed = compare_with_guesses(make, asked, shape, wrong_every=6)
+        assert plain.scheduler.counters.preemptions > 0
+        assert guessed.scheduler.counters.preemptions > 0
+        assert guessed.scheduler.counters.accepted_tokens > 0
+
+    @pytest.mark.parametrize("wrong_every", [0, 4])
+    def test_drawn_with_a_seed_and_penalties(self, make: Make, wrong_every: int) -> None:
+        params = SamplingParams(
+            temperature=1.0, top_p=0.9, seed=7, ignore_eos=True, frequency_penalty=0.5, repetition_penalty=1.1
+        )
+        asked = ask("r", STORY[:30], max_tokens=50, params=params)
+        plain = Driver(make(Shape()))
+        text = plain.run(asked)
+        drive = guessing(make, Shape(), plain.tokens, {"r": STORY[:30]}, wrong_every=wrong_every)
+        assert drive.run(asked) == text
+        assert len(drive.steps) < len(plain.steps)
+
+    def test_by_prompt_lookup(self, make: Make) -> None:
+        """A bias makes every model repeat itself, until a penalty has it change its mind."""
+        params = SamplingParams(
+            temperature=0.0, logit_bias={ord("a"): 90.0, ord("b"): 50.0}, frequency_penalty=2.0, ignore_eos=True
+        )
+        asked = ask("r", STORY, max_tokens=80, params=params)
+        plain, looked_up = Driver(make(Shape())), Driver(make(Shape(can_speculate=True)))
+        assert looked_up.run(asked) == plain.run(asked)
+        assert len(looked_up.steps) < len(plain.steps)
+
+
+def compare_with_guesses(
+    make: Make, asked: list[Request], shape: Shape, *, wrong_every: int
+) -> tuple[Driver, Driver]:
+    """The same requests without and with guesses; both drivers, to see how they fared."""
+    plain = Driver(make(shape))
+    said = run(plain, *asked)
+    prompts = {each.request_id: bytes(each.prompt_token_ids).decode() for each in asked}
+    guessed = guessing(make, shape, said, prompts, wrong_every=wrong_every)
+    assert_same(run(guessed, *asked), said)
+    return plain, guessed
+
+
+def guessing(make: Make, shape: Shape, said: Said, prompts: dict[str, str], *, wrong_every: int) -> Driver:
+    texts = [[*prompts[name].encode(), *(token.token_id for token in tokens)] for name, tokens in said.items()]
+    return Driver(make(replace(shape, can_speculate=True)), proposer=knowing(texts, wrong_every=wrong_every))
+
+
 class TestTokenizer:
     def test_any_text_comes_back(self, make: Make) -> None:
         tokenizer = make(Shape()).tokenizer
@@ -207,3 +285,21 @@ class TestTokenizer:
 
     def test_it_has_a_chat_template(self, make: Make) -> None:
         assert "<|im_start|>" in (make(Shape()).tokenizer.chat_template or "")
+
+
+def test_a_step_that_was_interrupted_leaves_no_trace(make: Make) -> None:
+    runs, comes = ask("runs", STORY, max_tokens=20), ask("comes", STORY + "And then? " * 9)
+    drive = Driver(make(Shape()))
+    drive.submit(runs)
+    for number in range(30):
+        if number == 5:
+            drive.submit(comes)                            # its prefix is cached: restored, then interrupted
+        if number % 2:
+            drive.backend.interrupt()
+            num_tokens = len(drive.tokens["runs"])
+            drive.step()
+            assert len(drive.tokens["runs"]) == num_tokens
+            drive.backend.resume()
+        drive.step()
+    drive.run()
+    assert_same(drive.tokens, alone(make, runs, comes))

@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,8 @@ import pytest
 from engine.backends.scripted import Gate, ScriptedBackend
 from engine.batch import Batch, StepOutput
 from engine.core import CoreOutput, EngineCore
+from engine.disk_cache import blocks
+from engine.disk_cache.cache import DiskCache, Order
 from engine.errors import ContextLengthExceeded, EngineFailed, InvalidRequest, ModelLoadError, QueueFull
 from engine.params import SamplingParams
 from engine.request import FinishReason, Request
@@ -198,7 +201,7 @@ class TestAbort:
         assert inbox.text("normal") == b"012"
         assert metrics.requests_total == {"abort": 50, "length": 1}
         assert metrics.num_free_blocks == 512
-        assert sum(map(sum, backend.steps)) == 64 + 5 + 2    # the other forty-nine never started
+        assert sum(map(sum, backend.steps)) == 5 + 2         # the first was cut short, the others never started
         assert all(each.tokens == () for n in range(50) for each in inbox.outputs[f"r{n}"])
 
     async def test_one_that_runs_ends_within_a_step(self, gate: Gate) -> None:
@@ -212,6 +215,36 @@ class TestAbort:
             last = await inbox.last("r")
         assert last.finish_reason is FinishReason.ABORT
         assert len(backend.steps) == 4
+
+    async def test_a_step_that_reads_its_prompt_is_cut_short_and_the_others_get_theirs_again(self, gate: Gate) -> None:
+        backend = ScriptedBackend(TEXT, gate=gate, max_num_batched_tokens=64)
+        async with started(backend) as inbox:
+            inbox.submit(request("writes", "hello", max_tokens=6))
+            gate.allow(3)
+            await held(gate)
+            inbox.submit(request("long", "x" * 2000))
+            gate.allow()
+            await held(gate)                                 # the first piece of the long one
+            inbox.core.abort("long")
+            gate.open()
+            await inbox.last("writes")
+            assert (await inbox.last("long")).finish_reason is FinishReason.ABORT
+        assert inbox.text("writes") == b"012345"
+        assert backend.steps == [(5,), *[(1,)] * 5]
+
+    async def test_a_step_that_works_for_others_is_not(self, gate: Gate) -> None:
+        backend = ScriptedBackend(TEXT, gate=gate, max_num_batched_tokens=64)
+        async with started(backend) as inbox:
+            inbox.submit(request("writes", "hello", max_tokens=6))
+            gate.allow(3)
+            await held(gate)
+            inbox.submit(request("long", "x" * 2000, max_tokens=1))
+            gate.allow()
+            await held(gate)
+            inbox.core.abort("writes")
+            gate.open()
+            await inbox.last("long")
+        assert backend.steps[4] == (1, 63)
 
     async def test_one_that_just_came_never_starts(self) -> None:
         backend = ScriptedBackend(TEXT)
@@ -303,6 +336,18 @@ class TestFailure:
                 await failed.wait()
             assert "Slots [0] are held" in str(inbox.core.failure)
 
+    async def test_who_reads_its_last_tokens_when_the_vocabulary_is_gone_hears_what_ended_the_engine(self) -> None:
+        heard: asyncio.Future[CoreOutput] = asyncio.get_running_loop().create_future()
+        async with started(ScriptedBackend(TEXT, fail_at_step=2)) as inbox:
+            def read_late(output: CoreOutput) -> None:
+                if output.error is None:
+                    inbox.core._worker.join()
+                    raise EngineFailed("The model was unloaded. Load it again.")
+                heard.set_result(output)
+
+            inbox.core.submit(request("r", "hello", max_tokens=9), read_late)
+            assert str((await heard).error).startswith("toy stopped: The script fails at step 2.")
+
     async def test_a_listener_that_raises_loses_only_its_own_request(self, gate: Gate) -> None:
         async with started(ScriptedBackend(TEXT, gate=gate)) as inbox:
             def broken(output: CoreOutput) -> None:
@@ -364,7 +409,7 @@ class TestEnd:
                 last = await inbox.last(request_id)
                 assert last.finish_reason is FinishReason.ERROR
                 assert "toy was unloaded before the answer was complete" in str(last.error)
-            assert len(backend.steps) == 1
+            assert backend.steps == []                       # the one that was on its way was cut short
         assert not any(thread.name == "engine-toy" for thread in threading.enumerate())
 
     async def test_closing_twice_and_at_once_is_harmless(self) -> None:
@@ -406,3 +451,90 @@ class TestEnd:
         core._worker.join()
         assert backend.is_closed
         assert len(backend.steps) <= 2
+
+
+async def test_a_loaded_engine_tells_its_blocks_before_it_was_ever_asked() -> None:
+    async with started(ScriptedBackend(TEXT)) as inbox, asyncio.timeout(10):
+        while inbox.core.snapshot().num_blocks == 0:      # noqa: ASYNC110 - the thread says it first of all, not to us
+            await asyncio.sleep(0)
+        assert inbox.core.snapshot().num_free_blocks == inbox.core.snapshot().num_blocks == 512
+
+
+class Written(DiskCache):
+    """Tells when so many jobs of writing have been done."""
+
+    def __init__(self, folder: Path, **more: float) -> None:
+        super().__init__(folder, **more)
+        self.folder = folder
+        self.done = threading.Semaphore(0)
+
+    def submit(self, order: Order, job: Callable[[], None]) -> None:
+        def told() -> None:
+            try:
+                job()
+            finally:
+                if order is Order.WRITE:
+                    self.done.release()
+
+        super().submit(order, told)
+
+    async def until(self, num_blocks: int) -> None:
+        async with asyncio.timeout(10):
+            while len(self.blocks) < num_blocks:
+                await asyncio.to_thread(self.done.acquire, timeout=10)
+
+    @property
+    def blocks(self) -> list[Path]:
+        return [path for path in self.folder.glob("*/*") if not path.suffix]
+
+
+class TestTheDisk:
+    async def test_is_given_what_was_idle_for_a_while(self, tmp_path: Path) -> None:
+        disk = Written(tmp_path, settle_s=0.02)
+        async with started(ScriptedBackend(TEXT, disk=disk)) as inbox:
+            inbox.submit(request("r", "x" * 64, max_tokens=17))
+            await inbox.last("r")
+            await disk.until(5)
+        disk.close()
+
+    async def test_is_given_all_there_is_at_unload_also_of_answers_that_were_being_written(
+        self, tmp_path: Path, gate: Gate
+    ) -> None:
+        disk = Written(tmp_path, settle_s=1000.0)
+        async with started(ScriptedBackend(TEXT, disk=disk, gate=gate)) as inbox:
+            inbox.submit(request("ended", "x" * 64, max_tokens=1))
+            gate.allow(2)
+            await inbox.last("ended")
+            inbox.submit(request("runs", "y" * 40, max_tokens=1000))
+            await held(gate)
+            gate.open()
+        assert len(disk.blocks) >= 4 + 2
+        assert {thread.name for thread in threading.enumerate()} >= {"kv-disk"}
+        disk.close()
+        assert "kv-disk" not in {thread.name for thread in threading.enumerate()}
+
+    async def test_that_hangs_does_not_hold_up_an_unload(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(blocks, "CLOSE_TIMEOUT_S", 0.05)
+        disk, goes_on = Written(tmp_path, settle_s=1000.0), threading.Event()
+        async with started(ScriptedBackend(TEXT, disk=disk)) as inbox:
+            inbox.submit(request("r", "x" * 64, max_tokens=1))
+            await inbox.last("r")
+            disk.submit(Order.READ, lambda: goes_on.wait() and None)
+        assert disk.blocks == []
+        goes_on.set()
+        disk.close()
+        assert disk.blocks == []                             # what was given up is not written later either
+
+    async def test_is_used_again_by_the_next_load(self, tmp_path: Path) -> None:
+        disk = Written(tmp_path, settle_s=0.0)
+        num_threads = threading.active_count()
+        for number in range(4):
+            async with started(ScriptedBackend(TEXT, disk=disk)) as inbox:
+                inbox.submit(request("r", "x" * 64, max_tokens=17))
+                assert (await inbox.last("r")).num_cached_tokens == (63 if number else 0)
+                assert inbox.text("r") == TEXT.encode()
+        assert len(disk.blocks) == 5
+        disk.close()
+        assert threading.active_count() <= num_threads + 1   # the loop's own

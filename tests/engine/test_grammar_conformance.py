@@ -32,6 +32,7 @@ from tests.engine.conformance import Shape, scripted_logits
 from tests.engine.conftest import Make
 from tests.engine.driving import Driver, request
 from tests.engine.grammars import PERSON, compiled, regex
+from tests.engine.guessing import knowing
 
 DATE = r"\d{4}-\d{2}-\d{2}"
 ALTERNATIVES = {"type": "array", "items": {"enum": ["red", "green", 7]}, "minItems": 1, "maxItems": 3}
@@ -95,6 +96,21 @@ def test_a_call_that_must_be_made_is_made(make: Make) -> None:
     assert call["name"] == "register"
     check(0, json.dumps(call["arguments"]))
     assert drive.ended["bound"] is FinishReason.STOP
+
+
+@pytest.mark.parametrize("wrong_every", [0, 3])
+@pytest.mark.parametrize("temperature", [0.0, 0.9])
+@pytest.mark.parametrize("index", [0, 1, 2])
+def test_guesses_change_nothing(make: Make, index: int, temperature: float, wrong_every: int) -> None:
+    plain = Driver(make(Shape()))
+    asked = ask("r", compiled(SPECS[index], plain.backend.tokenizer), temperature=temperature, seed=5)
+    said = plain.run(asked)["r"]
+    proposer = knowing([[*b"Hello", *said, ord("x")]], wrong_every=wrong_every)
+    guessed = Driver(make(Shape(can_speculate=True)), proposer=proposer)
+    assert guessed.run(asked) == {"r": said}
+    assert guessed.ended == plain.ended == {"r": FinishReason.STOP}
+    assert guessed.scheduler.counters.accepted_tokens > 0
+    assert len(guessed.steps) < len(plain.steps)
 
 
 def test_one_of_eight_says_what_it_says_alone(make: Make) -> None:
@@ -161,7 +177,7 @@ def test_the_window_cuts_an_answer_and_says_so() -> None:
 
 
 def test_a_back_end_that_breaks_its_grammar_fails_the_request_and_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.backends.scripted.sample", lambda logits, row: SampledToken(int(logits.argmax())))
+    monkeypatch.setattr("engine.sampler.sample", lambda logits, row: SampledToken(int(logits.argmax())))
     drive = Driver(ScriptedBackend("nope"))
     failed = ask("bound", compiled(SPECS[3]))
     drive.run(failed, ask("free", None))

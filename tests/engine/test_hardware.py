@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -53,13 +55,13 @@ class TestGpus:
 
     @pytest.mark.parametrize("script", ["import os; os.abort()", "print('[no list')", "print('{}')", ""])
     async def test_what_goes_wrong_there_means_none(self, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
-        start = devices.asyncio.create_subprocess_exec
+        start = asyncio.create_subprocess_exec
 
-        async def start_another(program: str, *_: str, **options: object) -> devices.asyncio.subprocess.Process:
+        async def start_another(program: str, *_: str, **options: Any) -> asyncio.subprocess.Process:
             return await start(program, "-c", script, **options)
 
         monkeypatch.setattr(devices, "library_files", lambda: [Path("libggml-cuda.so")])
-        monkeypatch.setattr(devices.asyncio, "create_subprocess_exec", start_another)
+        monkeypatch.setattr(asyncio, "create_subprocess_exec", start_another)
         assert await find_gpus() == ()
 
     def test_integrated_ones_serve_only_where_there_is_no_other(self) -> None:

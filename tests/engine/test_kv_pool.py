@@ -77,7 +77,7 @@ def context(model: NativeModel, request: pytest.FixtureRequest) -> Iterator[Cont
 
 
 def sample_of(context: Context, stream: int, num_tokens: int) -> Bytes:
-    context.decode([StreamRow(stream, 0, PROMPT[:num_tokens], wants_logits=False)])
+    context.decode([StreamRow(stream, 0, PROMPT[:num_tokens], num_logits=0)])
     return context.read_stream(stream).copy()
 
 
@@ -105,15 +105,15 @@ class TestAState:
 
     def test_of_a_prefix_gives_the_same_logits_as_the_prefix_itself(self, context: Context) -> None:
         layout = layout_of(context)
-        context.decode([StreamRow(0, 0, PROMPT[:32], wants_logits=False)])
-        expected = context.decode([StreamRow(0, 32, PROMPT[32:33], wants_logits=True)]).copy()
+        context.decode([StreamRow(0, 0, PROMPT[:32], num_logits=0)])
+        expected = context.decode([StreamRow(0, 32, PROMPT[32:33], num_logits=1)]).copy()
         views = layout.open(context.read_stream(0), num_tokens=33, num_streams=3, stream=0)
         prefix = cut(views, 0, 32)
         context.clear_stream(0)
         built = np.empty(layout.blob_bytes(32, 3), np.uint8)
         fill(layout.build(built, num_tokens=32, num_streams=3), [prefix])
         context.write_stream(0, built)
-        again = context.decode([StreamRow(0, 32, PROMPT[32:33], wants_logits=True)])
+        again = context.decode([StreamRow(0, 32, PROMPT[32:33], num_logits=1)])
         assert np.array_equal(expected, again)
 
     def test_knows_the_bytes_of_a_token(self, model: NativeModel) -> None:

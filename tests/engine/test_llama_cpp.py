@@ -6,9 +6,11 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import itertools
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import gguf
@@ -17,6 +19,7 @@ import pytest
 
 from engine.backends.llama_cpp.backend import LlamaCppBackend, LlamaCppConfig
 from engine.backends.llama_cpp.context import Context, ContextShape, StreamRow
+from engine.backends.llama_cpp.library import native
 from engine.backends.llama_cpp.model import RunOptions
 from engine.backends.llama_cpp.tokenizer import LlamaTokenizer
 from engine.batch import Batch, BatchRow, Release
@@ -27,6 +30,7 @@ from engine.markers import control_markers
 from engine.params import SamplingParams
 from engine.request import Request
 from tests.engine.driving import Driver, request
+from tests.engine.guessing import Guesser
 from tests.engine.odd_ggufs import write_recurrent_gguf, write_sliding_window_gguf
 from tests.engine.sameness import Said, assert_same
 from tests.engine.tiny_gguf import MARKERS, write_tiny_gguf
@@ -103,6 +107,58 @@ class TestTheContext:
         row = BatchRow(slot=0, token_ids=[100_000], position=0, block_table=[0])
         with pytest.raises(EngineFailed, match=r"failed in a step \(code -1"):
             make().execute(Batch(rows=[row]))
+
+
+class TestAnInterruptedStep:
+    @pytest.mark.parametrize("num_nodes", [1, 42, 43, 44, 80])      # of 43 in each of the two graphs that a step runs
+    def test_is_computed_again_wherever_it_was_cut(self, make: Make, num_nodes: int) -> None:
+        runs, long = ask("runs", STORY, max_tokens=9), ask("long", STORY * 3, max_tokens=5)
+        drive = Driver(make(max_num_batched_tokens=70))
+        drive.submit(runs)
+        for _ in range(4):
+            drive.step()
+        drive.submit(long)
+        drive.step()
+        with cut_after(drive.backend, num_nodes) as num_looks:
+            written = len(drive.tokens["runs"])
+            drive.step()
+        assert num_looks == [num_nodes]
+        assert len(drive.tokens["runs"]) == written
+        drive.run()
+        assert_same(drive.tokens, alone(make, runs, long))
+
+    def test_looks_at_the_flag_without_python(self, make: Make) -> None:
+        backend = make()
+        row = BatchRow(slot=0, token_ids=[1] * 64, position=0, block_table=[0, 1, 2, 3])
+        backend.interrupt()
+        assert backend.execute(Batch(rows=[row])).was_interrupted
+        backend.resume()
+        assert not backend.execute(Batch(rows=[row])).was_interrupted
+
+    def test_is_none_where_its_half_could_not_be_taken_back(self, make: Make, folder: Path) -> None:
+        backend = make(write_recurrent_gguf(folder / "recurrent.gguf"))
+        backend.interrupt()
+        row = BatchRow(slot=0, token_ids=[1] * 8, position=0, block_table=[0])
+        assert not backend.execute(Batch(rows=[row])).was_interrupted
+
+
+@contextmanager
+def cut_after(backend: LlamaCppBackend, num_nodes: int) -> Iterator[list[int]]:
+    """Give up the step in which so many nodes have been computed. What it yields gets the number at which it did."""
+    seen: list[int] = []
+    looks = itertools.count(1)
+
+    def is_enough(_data: object) -> bool:
+        number = next(looks)
+        if number == num_nodes:
+            seen.append(number)
+        return number >= num_nodes
+
+    callback = native().ggml_abort_callback(is_enough)
+    context = backend._streams.context._pointer
+    native().llama_set_abort_callback(context, callback, None)
+    yield seen
+    backend._abort_flag.install(context)
 
 
 def test_streams_stay_packed_and_in_order_whoever_leaves(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -382,3 +438,21 @@ class TestTheStarterModel:
         assert engine.metrics().steps_total - num_steps < 60         # alone they would take 8 * 9 at the least
         assert engine.info.quantisation == "Q4_1"
         await engine.close()
+
+
+class TestSpeculation:
+    def test_models_whose_state_cannot_be_cut_are_given_no_proposals(self, make: Make, folder: Path) -> None:
+        assert make().info.can_speculate
+        assert not make(write_recurrent_gguf(folder / "recurrent.gguf")).info.can_speculate
+        assert not make(write_sliding_window_gguf(folder / "window.gguf")).info.can_speculate
+
+    def test_wrong_proposals_leave_no_kv_behind(self, make: Make) -> None:
+        drive = Driver(make(), proposer=Guesser(lambda token_ids: 1))
+        drive.submit(ask("r", STORY, max_tokens=8))
+        for _ in range(4):
+            batch = drive.step()
+        assert batch.rows[0].num_proposed > 0
+        (sequence,) = drive.scheduler._running.values()
+        backend = drive.backend
+        assert backend._streams.context.num_tokens(backend._streams.stream_of(0)) == sequence.num_computed_tokens
+        drive.run()

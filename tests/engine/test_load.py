@@ -15,11 +15,12 @@ from typing import Any
 import gguf
 import pytest
 
+from engine.disk_cache.cache import DiskCache
 from engine.engine import ChatMessage, ChatRequest
 from engine.errors import ModelLoadError, OutOfMemory
 from engine.gguf import GgufHeader, read_header
 from engine.hardware import NativeDevice
-from engine.load import LoadLimits, ModelSpec, load_engine, num_batched_tokens
+from engine.load import LoadLimits, ModelSpec, load_engine
 from engine.memory import DeviceFacts, LayerFacts, MemoryPlan, ModelFacts, plan
 from engine.params import SamplingParams
 from tests.engine.tiny_gguf import write_tiny_gguf
@@ -54,17 +55,6 @@ def test_importing_the_loader_imports_no_native_library() -> None:
     )
     result = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
     assert (result.returncode, result.stderr) == (0, "")
-
-
-@pytest.mark.parametrize("speed, max_num_seqs, expected", [
-    (100, 4, 16),        # of 0.15 s
-    (350, 8, 64 + 9),    # near enough to a tile of the attention: a token each, and the prompt's first, go beside it
-    (5, 8, 16),          # a slow machine still reads its weights for more than a few tokens
-    (1e6, 8, 512 + 9),
-    (5, 32, 64),         # a token for everybody, and more
-])
-def test_a_step_takes_about_150_ms(speed: float, max_num_seqs: int, expected: int) -> None:
-    assert num_batched_tokens(speed, max_num_seqs) == expected
 
 
 class TestRefusedBeforeAnythingNative:
@@ -187,6 +177,27 @@ class TestTheTrial:
         assert deltas[-1].usage is not None
         assert deltas[-1].usage.completion_tokens == 5
         await engine.close()
+
+    async def test_leads_to_an_engine_that_goes_on_where_the_one_before_was(self, tiny: Path, tmp_path: Path) -> None:
+        asked = ChatRequest(
+            messages=(ChatMessage(role="user", content="Hello " * 40),),
+            params=SamplingParams(temperature=0.0, max_tokens=5, ignore_eos=True),
+        )
+        texts: list[str] = []
+        for expected in (0, None, 0):
+            disk = DiskCache(tmp_path / "kv")
+            engine = await load_engine(spec_of(tiny), LoadLimits(state_dir=tmp_path / "state", disk=disk))
+            deltas = [delta async for delta in engine.chat(asked)]
+            texts.append("".join(delta.text for delta in deltas))
+            usage = deltas[-1].usage
+            assert usage is not None
+            assert usage.cached_tokens == (usage.prompt_tokens - 1 if expected is None else expected)
+            await engine.close()
+            disk.close()
+            if expected is None:                             # another model under the same name
+                os.utime(tiny)
+        assert texts[0] == texts[1] == texts[2]
+        assert len(list((tmp_path / "kv").iterdir())) == 1
 
     async def test_is_not_repeated_while_nothing_changed(
         self, tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

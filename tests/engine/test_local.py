@@ -131,6 +131,19 @@ async def test_stop_strings_end_the_text(start: Start, reply: str, stops: tuple[
     assert deltas[-1].finish_reason is FinishReason.STOP
 
 
+async def test_a_stop_string_among_guesses_ends_the_text(start: Start) -> None:
+    """The text repeats itself, so that one step brings what comes before the stop string and what comes behind it."""
+    backend = ScriptedBackend("round and round and " * 8, can_speculate=True)
+    engine = await start(backend)
+    params = SamplingParams(temperature=0.0, stop=("nd round and round and round and round",))
+    deltas = await all_of(engine.chat(chat(params=params)))
+    assert "".join(delta.text for delta in deltas) == "round a"
+    assert deltas[-1].finish_reason is FinishReason.STOP
+    assert deltas[-1].usage is not None
+    assert deltas[-1].usage.completion_tokens == len("round and round and round and round and round")
+    assert max(num_tokens for step in backend.steps[1:] for num_tokens in step) > 1
+
+
 async def test_one_token_may_hold_text_a_stop_and_more(start: Start) -> None:
     tokenizer = ByteTokenizer(pieces=[b"yes. END no"])
     engine = await start(ScriptedBackend([tokenizer.piece_id(b"yes. END no")] * 3, tokenizer=tokenizer))
@@ -498,7 +511,7 @@ async def test_an_answer_keeps_to_its_grammar_and_the_next_is_free(start: Start)
 async def test_a_grammar_that_is_broken_in_a_step_is_an_error_of_its_request_alone(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.backends.scripted.sample", lambda logits, row: SampledToken(int(logits.argmax())))
+    monkeypatch.setattr("engine.sampler.sample", lambda logits, row: SampledToken(int(logits.argmax())))
     engine = await start(ScriptedBackend("Hello"))
     bound = all_of(engine.chat(chat(params=SamplingParams(temperature=0, grammar=json_object()))))
     free = text_of(engine.chat(chat()))

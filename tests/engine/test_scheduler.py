@@ -182,6 +182,19 @@ class TestPrefixCache:
         drive.run()
         assert drive.cached["second"] == 8                    # what the first had computed by then
 
+    @pytest.mark.parametrize("num_tokens, cached, steps", [
+        (15, 12, [(15,), (1, 3, 3)]),        # the end that fills no block is computed by each, beside each other
+        (16, 15, [(16,), (1, 1, 1)]),
+        (3, 0, [(3, 3, 3)]),                 # less than a block: nobody waits, all have it in one step
+    ])
+    def test_several_answers_to_one_prompt_compute_its_blocks_once(
+        self, num_tokens: int, cached: int, steps: list[tuple[int, ...]]
+    ) -> None:
+        drive = driver(max_num_batched_tokens=32)
+        drive.run(*(request(f"choice {n}", "p" * num_tokens, max_tokens=2) for n in range(3)))
+        assert drive.steps[: len(steps)] == steps
+        assert drive.cached == {"choice 0": 0, "choice 1": cached, "choice 2": cached}
+
     def test_users_with_a_cache_key_share_nothing_and_do_not_wait_for_each_other(self) -> None:
         drive = driver(max_num_batched_tokens=32)
         prompt = "p" * 12

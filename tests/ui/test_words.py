@@ -7,7 +7,22 @@ from datetime import datetime
 import pytest
 
 from store.tables import Message, MessageRole, Model
-from ui.words import GIB, MIB, answer_stats, context, count, day_group, greeting, initials, ordinal, seconds, size
+from ui.words import (
+    GIB,
+    MIB,
+    answer_stats,
+    brief,
+    context,
+    count,
+    day_group,
+    greeting,
+    initials,
+    ordinal,
+    percent,
+    seconds,
+    size,
+    speed,
+)
 
 NOON = datetime(2026, 3, 10, 12, 0)
 
@@ -65,3 +80,13 @@ def test_an_answers_line_says_only_what_is_known() -> None:
     one_token = answer.model_copy(update={"completion_tokens": 1, "duration_s": 1.9})
     assert answer_stats(one_token, model) == ["Qwen3 8B, Q4_K_M", "1 token", "1.9 s"]
     assert answer_stats(Message(conversation_id="c", role=MessageRole.ASSISTANT), None) == []
+
+
+def test_times_speeds_and_shares_that_change_are_short() -> None:
+    assert [brief(value_s) for value_s in (0.00123, 0.0249, 0.4213, 0.996, 1.94, 34.2, 60.0)] == [
+        "1.2 ms", "25 ms", "420 ms", "1 s", "1.9 s", "34 s", "60 s",
+    ]
+    assert [speed(tokens_per_s) for tokens_per_s in (0.0, 0.42, 9.96, 41.3)] == [
+        "0 tok/s", "0.4 tok/s", "10.0 tok/s", "41 tok/s",
+    ]
+    assert (percent(None), percent(0.0), percent(0.624)) == (None, "0 %", "62 %")

@@ -1,10 +1,12 @@
 """The models on this machine: what they take of its memory, and loading, unloading, adding. Admins act, others look.
 
-One `ModelsPage` an open browser tab, on the event loop. It follows `Changes`: a load started elsewhere shows here.
+One `ModelsPage` an open browser tab, on the event loop. It follows `Changes`: a load started elsewhere shows here. What
+a loaded model does changes with each of its steps, which nobody announces: an open page looks once a second.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -20,9 +22,12 @@ from engine.errors import EngineError
 from store.tables import UserRole
 from ui.components.dialog import ask, field, show_problem
 from ui.components.elements import button, hint_bad, icon, icon_button, menu, menu_item, tag
+from ui.components.engine_figures import EngineFigures
 from ui.components.frame import Frame, narrow_head, rail
 from ui.components.memory_card import memory_card
 from ui.words import context, count, size
+
+LOOK_INTERVAL_S = 1.0
 
 PILLS = {
     ModelState.READY: ("ok", "Ready"),
@@ -46,6 +51,7 @@ class ModelsPage:
         self._is_admin = frame.user.role is UserRole.ADMIN
         self._is_refreshing = False
         self._is_stale = False
+        self._figures: list[EngineFigures] = []       # of the loaded models, as long as their rows stand
 
     async def build(self) -> None:
         with self._frame.around(label="Models", sidebar=rail("/models")):
@@ -62,6 +68,15 @@ class ModelsPage:
                 self._body = tag("div")
         self._client.on_delete(self._services.changes.watch(self._frame.user.id, self._on_change))
         await self._show()
+        looking = background_tasks.create(self._keep_looking(), name="figures of models")
+        self._client.on_delete(looking.cancel)
+
+    async def _keep_looking(self) -> None:
+        """Until the page is gone: NiceGUI drops one that was closed, or never opened, and with it this task."""
+        while True:
+            await asyncio.sleep(LOOK_INTERVAL_S)
+            for figures in self._figures:
+                figures.show()
 
     def _on_change(self, change: Change) -> None:
         if change.kind != "models":
@@ -82,6 +97,7 @@ class ModelsPage:
     async def _show(self) -> None:
         entries = await self._services.models.list()
         self._body.clear()
+        self._figures.clear()
         with self._body:
             memory_card(entries)
             with tag("div", "nk-sec"):
@@ -131,6 +147,8 @@ class ModelsPage:
             with tag("div", "nk-acts"):
                 if self._is_admin:
                     self._actions(entry)
+            if engine := self._services.engines.loaded().get(model.id):
+                self._figures.append(EngineFigures(engine))
             if status.state is ModelState.FAILED:
                 with tag("div", "nk-reason"):
                     hint_bad(status.reason)

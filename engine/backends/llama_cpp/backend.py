@@ -13,16 +13,22 @@ from pathlib import Path
 import numpy as np
 
 from engine.backends.base import BackendInfo
-from engine.backends.llama_cpp.context import Context, ContextShape, StreamRow, whole_cells
-from engine.backends.llama_cpp.kv_state import Bytes, Piece, StateLayout, cut, fill, num_tokens_of
+from engine.backends.llama_cpp.abort_flag import AbortFlag
+from engine.backends.llama_cpp.context import Context, ContextShape, StepInterrupted, StreamRow, whole_cells
+from engine.backends.llama_cpp.draft import DraftConfig, DraftModel
+from engine.backends.llama_cpp.kv_state import Bytes, Piece, StateLayout, bytes_of, cut, fill, num_tokens_of
 from engine.backends.llama_cpp.library import LIBRARY_VERSION
 from engine.backends.llama_cpp.model import NativeModel, RunOptions
 from engine.backends.llama_cpp.streams import BLOCK_SIZE, Streams
 from engine.backends.llama_cpp.tokenizer import LlamaTokenizer
-from engine.batch import Batch, BatchRow, SampledToken, StepOutput
-from engine.errors import EngineFailed
+from engine.batch import Batch, BatchRow, LoadedBlock, SampledToken, SavedBlock, StepOutput
+from engine.disk_cache.blocks import DiskBlocks
+from engine.disk_cache.cache import DiskCache
+from engine.disk_cache.ledger import Scope, identities_of
+from engine.errors import EngineFailed, ModelLoadError
 from engine.lora import Adapter
-from engine.sampler import sample
+from engine.proposer import Proposer
+from engine.sampler import sample_row
 
 START_SHAPE = ContextShape(num_streams=1, num_cells=1024)
 
@@ -39,9 +45,18 @@ class LlamaCppConfig:
     cache_bytes: int                # 0: no prefix cache
     num_threads: int
     max_num_batched_tokens: int
+    prefill_tokens_per_s: float = 0.0   # of the trial; 0: steps are bounded by tokens alone
     options: RunOptions = field(default_factory=RunOptions)
     adapters: tuple[Adapter, ...] = ()
     kv_type: str = "f16"            # "f32" where texts must not depend on who shares a step
+    speculate: bool = True          # verify proposals, where the model's state can be cut
+    draft: DraftConfig | None = None    # a smaller model of the same vocabulary, to guess
+    parts: tuple[Path, ...] = ()    # all files of the model, where there are more than `path`
+    disk: DiskCache | None = None   # for idle prefixes
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        return (*(self.parts or (self.path,)), *(adapter.path for adapter in self.adapters))
 
 
 class LlamaCppBackend:
@@ -53,17 +68,23 @@ class LlamaCppBackend:
         start = START_SHAPE.grown_to(1, 1, limit)
         # A batch that holds fewer tokens than there are sequences ends the process inside llama.cpp.
         self._num_batch_tokens = max(min(config.max_num_batched_tokens, start.num_cells), config.max_num_seqs)
+        identities = identities_of(config.files)
         with ExitStack() as undo:
             self._model = NativeModel(config.path, config.options, config.adapters)
             undo.callback(self._model.close)
             self._tokenizer = LlamaTokenizer(self._model)
+            self._abort_flag = None if self._model.forgets else AbortFlag()     # half a step cannot be taken back
             self._streams = Streams(self._new_context, start, limit)
             undo.callback(self._streams.close)
             self._streams.layout = self._learn_layout(self._streams.context)
             if self._streams.layout is None:      # states move as a whole, between contexts of as many streams only
                 self._streams.reshape(ContextShape(limit.num_streams, start.num_cells))
+            self._draft = self._load_draft()
+            if self._draft:
+                undo.callback(self._draft.close)
+            self._info = self._describe(limit)
+            self._disk = self._open_disk(identities)
             undo.pop_all()
-        self._info = self._describe(limit)
 
     @property
     def info(self) -> BackendInfo:
@@ -74,17 +95,38 @@ class LlamaCppBackend:
         return self._tokenizer
 
     @property
+    def disk(self) -> DiskBlocks | None:
+        return self._disk
+
+    @property
     def held_bytes(self) -> int:
-        return self._streams.held_bytes
+        return self._streams.held_bytes + (self._draft.held_bytes if self._draft else 0)
+
+    @property
+    def proposers(self) -> tuple[Proposer, ...]:
+        return (self._draft,) if self._draft else ()
 
     def execute(self, batch: Batch) -> StepOutput:
         for release in batch.released:
             self._streams.leave(release)
         self._streams.forget(batch.evicted)
+        self._save(batch.saved)
         if not batch.rows:
             return StepOutput([])
-        self._streams.enter(batch.rows)
-        return StepOutput(self._forward(batch.rows))
+        self._streams.enter(batch.rows, self._load(batch.loaded))
+        try:
+            return StepOutput(self._forward(batch.rows))
+        except StepInterrupted:
+            self._streams.take_back(batch.rows)
+            return StepOutput([], was_interrupted=True)
+
+    def interrupt(self) -> None:
+        if self._abort_flag is not None:
+            self._abort_flag.set()
+
+    def resume(self) -> None:
+        if self._abort_flag is not None:
+            self._abort_flag.clear()
 
     def check_integrity(self) -> None:
         if self._streams.slots:
@@ -94,23 +136,40 @@ class LlamaCppBackend:
             raise EngineFailed(f"{num_parked} of {self._info.num_blocks} blocks are parked. Load the model again.")
 
     def close(self) -> None:
+        if self._draft:
+            self._draft.close()
         self._tokenizer.close()
         self._streams.close()
         self._model.close()
+        if self._disk is not None:
+            self._disk.close()              # last: what is still to be written is in host memory
+
+    def _save(self, saved: list[SavedBlock]) -> None:
+        if self._disk is None or not saved:
+            return
+        pieces = self._streams.parked(each.block for each in saved)
+        for each in saved:
+            if (piece := pieces.get(each.block)) is not None:
+                self._disk.write(each.block, bytes_of(piece, each.num_tokens))
+
+    def _load(self, loaded: list[LoadedBlock]) -> dict[int, Piece]:
+        layout = self._streams.layout
+        return {} if layout is None else {each.block: layout.piece_of(each.data, each.num_tokens) for each in loaded}
 
     def _forward(self, rows: list[BatchRow]) -> list[tuple[SampledToken, ...]]:
         streams = [self._streams.stream_of(row.slot) for row in rows]
         order = sorted(range(len(rows)), key=streams.__getitem__)
         logits = self._streams.context.decode([
-            StreamRow(streams[i], rows[i].position, rows[i].token_ids, rows[i].sampling is not None) for i in order
+            StreamRow(streams[i], rows[i].position, rows[i].token_ids, rows[i].num_sampled_from) for i in order
         ])
         tokens: list[tuple[SampledToken, ...]] = [()] * len(rows)
-        row_logits = iter(logits)
+        start = 0
         for i in order:
-            row = rows[i]
+            row, end = rows[i], start + rows[i].num_sampled_from
+            tokens[i] = sample_row(logits[start:end], row)
             self._streams.grew(row.slot, row.position + len(row.token_ids))
-            if row.sampling is not None:
-                tokens[i] = (sample(next(row_logits), row.sampling),)
+            self._streams.keep(row.slot, row.num_tokens_after(len(tokens[i])))
+            start = end
         return tokens
 
     # -- at load -------------------------------------------------------------------------------------------------------
@@ -118,13 +177,31 @@ class LlamaCppBackend:
     def _new_context(self, shape: ContextShape) -> Context:
         return Context(
             self._model, shape, num_batch_tokens=self._num_batch_tokens, num_threads=self._config.num_threads,
-            kv_type=self._config.kv_type,
+            kv_type=self._config.kv_type, abort_flag=self._abort_flag,
         )
+
+    def _load_draft(self) -> DraftModel | None:
+        config = self._config
+        if config.draft is None:
+            return None
+        if not self._can_speculate:
+            raise ModelLoadError(
+                f"{config.path.name} takes no draft model: what was guessed wrong cannot be cut from its state. "
+                "Leave draft_model out."
+            )
+        return DraftModel(
+            config.draft, self._tokenizer,
+            max_num_seqs=config.max_num_seqs, max_model_len=config.max_model_len, num_threads=config.num_threads,
+        )
+
+    @property
+    def _can_speculate(self) -> bool:
+        return self._streams.layout is not None and self._config.speculate
 
     def _learn_layout(self, context: Context) -> StateLayout | None:
         """The layout of this model's state, if a sample survives a round trip through our hands. Also warms up."""
         num_tokens = min(_SAMPLE_TOKENS, self._num_batch_tokens)
-        context.decode([StreamRow(0, 0, [0] * num_tokens, wants_logits=True)])
+        context.decode([StreamRow(0, 0, [0] * num_tokens, num_logits=1)])
         num_streams = context.shape.num_streams
         before = context.read_stream(0).copy()
         context.clear_stream(0)
@@ -138,6 +215,19 @@ class LlamaCppBackend:
         after = context.read_stream(0)
         context.clear_stream(0)
         return layout if np.array_equal(before, after) else None
+
+    def _open_disk(self, identities: tuple[str, ...]) -> DiskBlocks | None:
+        """`identities` are those of the files before they were read: a file swapped meanwhile has no cache."""
+        config, layout = self._config, self._streams.layout
+        if config.disk is None or not config.disk.is_on or layout is None or not self._info.prefix_cache:
+            return None
+        scope = Scope.of(config.files, (
+            f"llama-cpp-python {LIBRARY_VERSION}", repr(config.options), layout.facts, f"blocks of {BLOCK_SIZE}",
+            f"KV as {config.kv_type}", f"adapters by {[adapter.scale for adapter in config.adapters]}",
+        ))
+        if scope.identities != identities:
+            return None
+        return DiskBlocks(config.disk, scope, block_size=BLOCK_SIZE, token_bytes=layout.token_bytes)
 
     def _describe(self, limit: ContextShape) -> BackendInfo:
         config, layout = self._config, self._streams.layout
@@ -158,8 +248,10 @@ class LlamaCppBackend:
             max_model_len=config.max_model_len,
             vocab_size=self._model.vocab_size,
             prefix_cache=prefix_cache,
-            weight_bytes=self._model.weight_bytes,
-            kv_bytes=token_bytes * limit.num_streams * limit.num_cells,
+            can_speculate=self._can_speculate,
+            prefill_tokens_per_s=0.0 if config.options.gpu_layers else config.prefill_tokens_per_s,
+            weight_bytes=self._model.weight_bytes + (self._draft.weight_bytes if self._draft else 0),
+            kv_bytes=token_bytes * limit.num_streams * limit.num_cells + (self._draft.kv_bytes if self._draft else 0),
             cache_bytes=config.cache_bytes if prefix_cache else 0,
         )
 

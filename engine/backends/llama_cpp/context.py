@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.backends.llama_cpp.abort_flag import AbortFlag
 from engine.backends.llama_cpp.kv_state import Bytes
 from engine.backends.llama_cpp.library import log_tail, native
 from engine.backends.llama_cpp.model import NativeModel, pointer_to
@@ -24,6 +25,7 @@ CELL_STEP = 256                     # llama.cpp rounds a stream's cells up to a 
 KV_TYPES = {"f32": 0, "f16": 1, "q8_0": 8}
 
 FLASH_ATTENTION = {False: 0, True: 1}
+_ABORTED = 2                        # of llama_decode
 _KEPT_SCRATCH_BYTES = 16 << 20      # room for a long chat of a small model; more is given back after use
 
 
@@ -54,19 +56,24 @@ def whole_cells(num_tokens: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class StreamRow:
-    """Tokens of one stream in a step, from `position` on; `wants_logits` of the last of them."""
+    """Tokens of one stream in a step, from `position` on; logits are wanted after each of the last `num_logits`."""
 
     stream: int
     position: int
     token_ids: list[int]
-    wants_logits: bool
+    num_logits: int
+
+
+class StepInterrupted(Exception):
+    """The flag was set in the midst of a step. Some of its tokens may have KV, none has logits."""
 
 
 class Context:
     """Owner of a `llama_context *`. Raises ModelLoadError where it cannot be made."""
 
     def __init__(
-        self, model: NativeModel, shape: ContextShape, *, num_batch_tokens: int, num_threads: int, kv_type: str = "f16"
+        self, model: NativeModel, shape: ContextShape, *, num_batch_tokens: int, num_threads: int, kv_type: str = "f16",
+        abort_flag: AbortFlag | None = None,
     ) -> None:
         lib = native()
         params = lib.llama_context_default_params()
@@ -93,19 +100,23 @@ class Context:
         if lib.llama_n_batch(self._pointer) < num_batch_tokens or not self._memory:
             self.close()
             raise ModelLoadError("llama.cpp keeps no memory of a text for this model: it cannot chat. Take another.")
+        if abort_flag is not None:
+            abort_flag.install(self._pointer)
         self._vocab_size = model.vocab_size
         self._batch = NativeBatch(num_batch_tokens, shape.num_streams)
         self._scratch: Bytes = np.empty(0, np.uint8)
 
     def decode(self, rows: Sequence[StreamRow]) -> NDArray[np.float32]:
-        """One forward pass; rows in order of their streams. Gives logits [rows that want them, vocab_size].
+        """One forward pass; rows in order of their streams. Gives logits [wanted, vocab_size], in the rows' order.
 
-        They lie in the library's own memory: good until the next call.
+        They lie in the library's own memory: good until the next call. Raises StepInterrupted, EngineFailed.
         """
         lib = native()
         num_logits = self._batch.fill(rows)
         log_tail.clear()
         code = lib.llama_decode(self._pointer, self._batch.native)
+        if code == _ABORTED:
+            raise StepInterrupted
         if code != 0:
             raise EngineFailed(f"llama.cpp failed in a step (code {code}: {log_tail.cause()}). Load the model again.")
         if num_logits == 0:
@@ -177,7 +188,7 @@ class NativeBatch:
         self.native = batch
 
     def fill(self, rows: Sequence[StreamRow]) -> int:
-        """Number of rows that want logits."""
+        """Number of tokens after which logits are wanted."""
         start = num_logits = 0
         for row in rows:
             end = start + len(row.token_ids)
@@ -187,8 +198,8 @@ class NativeBatch:
             self._positions[start:end] = np.arange(row.position, row.position + len(row.token_ids))
             self._stream_pointers[start:end] = self._pointer_of[row.stream]
             self._wants_logits[start:end] = 0
-            self._wants_logits[end - 1] = row.wants_logits
-            num_logits += row.wants_logits
+            self._wants_logits[end - row.num_logits : end] = 1
+            num_logits += row.num_logits
             start = end
         self.native.n_tokens = start
         return num_logits

@@ -6,23 +6,21 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import ctypes
-import json
 import re
-import subprocess
-import sys
 from importlib import import_module
 
 import structlog
 
-from engine.backends.llama_cpp.library import child_environment, library_files, native
+from engine.backends.llama_cpp.library import library_files, native
+from engine.child import report, run_child, take_task
 
 Device = tuple[str, str, str, int, int]      # name, kind, description, total bytes, free bytes
 
 # ggml's kinds of devices, in its order: "igpu" takes its memory from the host, "accel" helps the processor.
 _KINDS = ("cpu", "gpu", "igpu", "accel", "meta")
 _GPU_LIBRARY = re.compile(r"(lib)?ggml-(?!base|cpu|blas|rpc)\w+\.")      # built in parts: libggml-cuda.so, say
+_CHILD_MODULE = "engine.backends.llama_cpp.devices"
 _TIMEOUT_S = 60.0                                                       # a first start may compile its kernels
 
 logger = structlog.get_logger(__name__)
@@ -32,34 +30,16 @@ async def find_gpus() -> list[Device]:
     """Those that llama.cpp would put layers on, in its order; none where the build has no part for any."""
     if not any(_GPU_LIBRARY.match(file.name) for file in await asyncio.to_thread(library_files)):
         return []
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-P", "-m", __name__, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL, env=child_environment(), creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
-    )
     try:
-        async with asyncio.timeout(_TIMEOUT_S):
-            out, _ = await process.communicate()
+        ended = await run_child(_CHILD_MODULE, {}, timeout_s=_TIMEOUT_S)
     except TimeoutError:
-        out = b""
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-    devices = _last_list(out)
-    if process.returncode != 0 or devices is None:
-        logger.warning("the GPU could not be asked; models run on the processor", exit_code=process.returncode)
+        logger.warning("the GPU did not answer; models run on the processor", waited_s=_TIMEOUT_S)
         return []
-    return usable_gpus(devices)
-
-
-def _last_list(out: bytes) -> list[Device] | None:
-    """What the child printed, among what a driver may have."""
-    for line in reversed(out.splitlines()):
-        with contextlib.suppress(ValueError):
-            printed = json.loads(line)
-            if isinstance(printed, list):
-                return [(name, kind, words, total, free) for name, kind, words, total, free in printed]
-    return None
+    devices = ended.find("devices")
+    if ended.code != 0 or devices is None:
+        logger.warning("the GPU could not be asked; models run on the processor", ending=str(ended))
+        return []
+    return usable_gpus([(name, kind, words, total, free) for name, kind, words, total, free in devices])
 
 
 def usable_gpus(devices: list[Device]) -> list[Device]:
@@ -97,4 +77,5 @@ def _describe(ggml: ctypes.CDLL, device: int) -> Device:
 
 
 if __name__ == "__main__":
-    print(json.dumps(list_devices()))
+    take_task()
+    report(devices=list_devices())

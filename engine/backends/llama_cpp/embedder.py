@@ -133,7 +133,7 @@ class PoolingContext:
         lib = native()
         if self._memory:
             lib.llama_memory_clear(self._memory, False)
-        self._batch.fill([StreamRow(index, 0, list(tokens), False) for index, tokens in enumerate(inputs)])
+        self._batch.fill([StreamRow(index, 0, list(tokens), 0) for index, tokens in enumerate(inputs)])
         log_tail.clear()
         with _Watch(self._pointer, is_wanted):
             code = (lib.llama_decode if self._memory else lib.llama_encode)(self._pointer, self._batch.native)

@@ -103,6 +103,24 @@ class StateLayout:
             at += run.num_planes * run.plane_bytes(num_tokens)
         return self._views(blob, words.nbytes, num_tokens)
 
+    def piece_of(self, data: memoryview, num_tokens: int) -> Piece:
+        """What `bytes_of` a piece of so many tokens made of it. Views of `data`."""
+        if len(data) != num_tokens * self.token_bytes:
+            raise EngineFailed(f"{len(data)} bytes of KV were read for {num_tokens} tokens. Load the model again.")
+        views: list[Bytes] = []
+        at = 0
+        for run in self.runs:
+            end = at + run.num_planes * num_tokens * run.row_bytes
+            views.append(np.frombuffer(data[at:end], np.uint8).reshape(run.num_planes, num_tokens, run.row_bytes))
+            at = end
+        return tuple(views)
+
+    @property
+    def facts(self) -> str:
+        """All that must be equal for another process to read such a piece."""
+        heads = ", ".join(f"{run.heads.tobytes().hex()}" for run in self.runs)
+        return f"magic {self.magic}, {self.num_layers} layers, planes {heads}"
+
     def _views(self, blob: Bytes, at: int, num_tokens: int) -> Piece:
         views: list[Bytes] = []
         for run in self.runs:
@@ -115,6 +133,11 @@ class StateLayout:
 def cut(piece: Piece, start: int, stop: int) -> Piece:
     """A copy of the tokens start .. stop-1, with memory of its own."""
     return tuple(array[:, start:stop].copy() for array in piece)
+
+
+def bytes_of(piece: Piece, num_tokens: int) -> list[memoryview]:
+    """Of its first tokens. Copied only where it has more."""
+    return [np.ascontiguousarray(array[:, :num_tokens]).data.cast("B") for array in piece]
 
 
 def num_tokens_of(piece: Piece) -> int:

@@ -6,6 +6,7 @@ Used by the rest of this folder and by nothing else, on any thread. Importing th
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import os
 import re
@@ -70,19 +71,18 @@ def native() -> Any:
 
 
 @functools.cache
+def base_library() -> ctypes.CDLL:
+    """ggml's base, which the binding loads too but does not hand out."""
+    native()
+    path = next(path for path in library_files() if path.stem.removeprefix("lib") == "ggml-base")
+    return ctypes.CDLL(str(path))
+
+
+@functools.cache
 def _native_log(binding: Any) -> Any:
     """Cached for life: the library keeps a pointer to it that Python does not see."""
     return binding.llama_log_callback(log_tail)
 
-
-def child_environment() -> dict[str, str]:
-    """For a child process that imports this very package, wherever it is installed."""
-    root = str(Path(__file__).parents[3])
-    return {
-        **os.environ,
-        "GGML_NO_BACKTRACE": "1",
-        "PYTHONPATH": os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH")))),
-    }
 
 
 def library_files() -> list[Path]:

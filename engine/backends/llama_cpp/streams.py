@@ -8,8 +8,9 @@ again in a larger shape when more or longer sequences run, up to a limit; their 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from engine.backends.llama_cpp.context import Context, ContextShape
 from engine.backends.llama_cpp.kv_pool import KvPool
@@ -46,6 +47,7 @@ class Streams:
         self.context = new_context(start)
         self.layout: StateLayout | None = None
         self._pool = KvPool()
+        self._loaded: Mapping[int, Piece] = {}              # by block id, in the step that brings them in
         self._running: dict[int, _Sequence] = {}            # by slot
         self._left: dict[int, _Sequence] = {}               # by stream
 
@@ -84,20 +86,46 @@ class Streams:
             if not gone.isdisjoint(sequence.block_table):
                 sequence.block_table = [_NOWHERE if block in gone else block for block in sequence.block_table]
 
-    def enter(self, rows: Iterable[BatchRow]) -> None:
-        """Make room for all rows, bring in those that are new, and close the holes."""
+    def enter(self, rows: Iterable[BatchRow], loaded: Mapping[int, Piece] = MappingProxyType({})) -> None:
+        """Make room for all rows, bring in those that are new, and close the holes. `loaded` blocks are from disk."""
         rows = list(rows)
+        self._loaded = loaded
         self._make_room(rows)
         for row in rows:
             if row.slot in self._running:
                 self._running[row.slot].block_table = row.block_table
             else:
                 self._admit(row)
+        self._loaded = {}
         self._pack()
+
+    def parked(self, block_ids: Iterable[int]) -> dict[int, Piece]:
+        """KV of those that are in the pool, where it never changes. If nothing runs, all that was left is parked first.
+
+        Then it is there twice for a while, which the pool has room for; and who comes back still finds it in place.
+        """
+        wanted = set(block_ids)
+        if not self._running:
+            for left in self._left.values():
+                if not wanted.isdisjoint(left.block_table):
+                    self._park_missing(left)
+        return {block: self._pool.get(block) for block in wanted if block in self._pool}
 
     def grew(self, slot: int, num_tokens: int) -> None:
         """So many tokens of the sequence have KV now."""
         self._running[slot].num_tokens = num_tokens
+
+    def keep(self, slot: int, num_tokens: int) -> None:
+        """Of the sequence, the first so many tokens; what lies behind them is dropped."""
+        sequence = self._running[slot]
+        if num_tokens < sequence.num_tokens:
+            self.context.cut_stream(sequence.stream, num_tokens)
+            sequence.num_tokens = num_tokens
+
+    def take_back(self, rows: Iterable[BatchRow]) -> None:
+        """What a step that was cut short computed of these rows, if anything."""
+        for row in rows:
+            self.context.cut_stream(self.stream_of(row.slot), row.position)
 
     def reshape(self, shape: ContextShape) -> None:
         """A new context with everybody's KV. The old one goes first: there is memory planned for one."""
@@ -164,7 +192,7 @@ class Streams:
 
     def _find_blocks(self, block_ids: list[int]) -> list[Piece]:
         """KV of findable blocks: from the pool, or from the stream of the sequence that computed them."""
-        missing = {block for block in block_ids if block not in self._pool}
+        missing = {block for block in block_ids if block not in self._loaded and block not in self._pool}
         candidates = [(each, each.whole_blocks) for each in self._running.values()]
         candidates += [(each, each.block_table) for each in self._left.values()]
         for sequence, blocks in candidates:
@@ -176,11 +204,13 @@ class Streams:
                 missing -= {block for _, block in here}
         if missing:
             raise EngineFailed(f"The KV of cached blocks {sorted(missing)} is gone. Load the model again.")
-        return [self._pool.get(block) for block in block_ids]
+        return [self._loaded[block] if block in self._loaded else self._pool.get(block) for block in block_ids]
 
     def _park_left(self, stream: int, *, first: int = 0) -> None:
         """Copy into the pool what others may still look for of a sequence that ended, from its block `first` on."""
-        left = self._left.pop(stream)
+        self._park_missing(self._left.pop(stream), first=first)
+
+    def _park_missing(self, left: _Sequence, *, first: int = 0) -> None:
         blocks = [
             (index, block) for index, block in enumerate(left.block_table)
             if index >= first and block != _NOWHERE and block not in self._pool

@@ -12,15 +12,13 @@ import contextlib
 import hashlib
 import json
 import os
-import signal
-import subprocess
-import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from engine.backends.llama_cpp.library import LIBRARY_VERSION, child_environment, library_files
+from engine.backends.llama_cpp.library import LIBRARY_VERSION, library_files
 from engine.backends.llama_cpp.model import RunOptions
+from engine.child import run_child
 from engine.errors import ModelLoadError
 from engine.lora import Adapter
 
@@ -37,8 +35,6 @@ _MAX_REMEMBERED = 64
 _BASE_TIMEOUT_S = 60.0
 _SLOWEST_DISK_BYTES_PER_S = 20e6
 _MAX_TIMEOUT_S = 1800.0
-_MAX_QUOTED_CHARS = 300
-_KEPT_OUTPUT_BYTES = 64 << 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,88 +105,38 @@ async def _first_that_runs(candidate: Candidate) -> TrialResult:
 
 
 class _Child:
-    """One attempt. The child prints lines of JSON: which options it really uses, then how it went.
-
-    Its standard input stays open until it has ended: so it notices if this process is gone, and ends too.
-    """
+    """One attempt. It reports which options it really uses, then how it went."""
 
     def __init__(self, candidate: Candidate, options: RunOptions) -> None:
         self._name = candidate.name
-        self._task = json.dumps({
+        self._task = {
             "path": str(candidate.paths[0]),
             "adapters": [(str(adapter.path), adapter.scale) for adapter in candidate.adapters],
             "kv_type": candidate.kv_type,
             "options": asdict(options),
             "num_threads": candidate.num_threads,
             "pooling": candidate.pooling,
-        })
+        }
         num_bytes = sum(path.stat().st_size for path in candidate.all_paths)
         self._timeout_s = min(_BASE_TIMEOUT_S + num_bytes / _SLOWEST_DISK_BYTES_PER_S, _MAX_TIMEOUT_S)
         self.options_used = options
 
     async def run(self) -> TrialResult:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-P", "-m", _CHILD_MODULE,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            env=child_environment(), creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
-        )
-        assert process.stdin is not None and process.stdout is not None and process.stderr is not None
-        process.stdin.write(self._task.encode() + b"\n")
         try:
-            async with asyncio.timeout(self._timeout_s):
-                out, err, _ = await asyncio.gather(_last_of(process.stdout), _last_of(process.stderr), process.wait())
+            ended = await run_child(_CHILD_MODULE, self._task, timeout_s=self._timeout_s)
         except TimeoutError as error:
             raise ModelLoadError(          # other options would take as long again
                 f"{self._name} gave no token in {self._timeout_s:.0f} s, so it was given up. Take a smaller model."
             ) from error
-        finally:
-            if process.returncode is None:
-                process.kill()
-                await process.wait()
-        return self._result(out, err, process.returncode or 0)
-
-    def _result(self, out: bytes, err: bytes, code: int) -> TrialResult:
-        reports = _reports(out)
-        for report in reports:
-            if "options" in report:
-                self.options_used = RunOptions(**report["options"])
-        last: dict[str, Any] = reports[-1] if reports else {}
-        if code == 0 and "prefill_tokens_per_s" in last:
-            return TrialResult(options=self.options_used, prefill_tokens_per_s=last["prefill_tokens_per_s"])
-        if "error" in last:
-            raise _AttemptFailed(last["error"])
-        words = err.decode("utf-8", "replace").strip().splitlines()
-        quoted = f', saying "{words[-1][:_MAX_QUOTED_CHARS]}"' if words else ""
-        raise _AttemptFailed(
-            f"llama.cpp crashed when it tried {self._name} ({_ending(code)}{quoted}). "
+        if (options := ended.find("options")) is not None:
+            self.options_used = RunOptions(**options)
+        speed = ended.find("prefill_tokens_per_s")
+        if ended.code == 0 and speed is not None:
+            return TrialResult(options=self.options_used, prefill_tokens_per_s=speed)
+        raise _AttemptFailed(ended.find("error") or (
+            f"llama.cpp crashed when it tried {self._name} ({ended}). "
             "Get the file again, or take another quantisation or model."
-        )
-
-
-async def _last_of(stream: asyncio.StreamReader) -> bytes:
-    """Reads to the end, however much there is."""
-    kept = b""
-    while piece := await stream.read(_KEPT_OUTPUT_BYTES):
-        kept = (kept + piece)[-_KEPT_OUTPUT_BYTES:]
-    return kept
-
-
-def _reports(out: bytes) -> list[dict[str, Any]]:
-    """What the child printed, among what the library may have."""
-    reports: list[dict[str, Any]] = []
-    for line in out.splitlines():
-        with contextlib.suppress(ValueError):
-            report = json.loads(line)
-            if isinstance(report, dict):
-                reports.append(report)
-    return reports
-
-
-def _ending(code: int) -> str:
-    try:
-        return signal.Signals(-code).name if code < 0 else f"exit code {code}"
-    except ValueError:
-        return f"signal {-code}"
+        ))
 
 
 # -- remembered outcomes -----------------------------------------------------------------------------------------------

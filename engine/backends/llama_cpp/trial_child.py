@@ -1,18 +1,13 @@
 """The child process of a trial: loads a model as the back end will, and takes two steps. It may die of it.
 
-Started by `engine.backends.llama_cpp.trial`, which writes the task to standard input, a line of JSON, and reads such.
+Started by `engine.backends.llama_cpp.trial`.
 """
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
 import sys
-import threading
 import time
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +17,7 @@ from engine.backends.llama_cpp.model import RunOptions, supports_gpu
 from engine.backends.llama_cpp.streams import BLOCK_SIZE
 from engine.backends.llama_cpp.tokenizer import LlamaTokenizer
 from engine.batch import Batch, BatchRow, Release, SamplingInput
+from engine.child import report, take_task
 from engine.errors import EngineError
 from engine.lora import Adapter
 from engine.params import SamplingParams
@@ -33,18 +29,16 @@ _TRICKY_TEXT = "Grüße, 漢字 👩‍👩‍👧 \t\r\n\0 1234567890 " + "a" *
 
 
 def main() -> int:
-    _leave_no_core_file()
-    task: dict[str, Any] = json.loads(sys.stdin.readline())
-    threading.Thread(target=_end_with_the_parent, daemon=True).start()
+    task = take_task()
     options = RunOptions(**task["options"])
     if options.gpu_layers and not supports_gpu():
         options = replace(options, gpu_layers=0)
-    _report(options={name: getattr(options, name) for name in RunOptions.__dataclass_fields__})
+    report(options={name: getattr(options, name) for name in RunOptions.__dataclass_fields__})
     try:
         speed = _try_embedding(task, options) if task["pooling"] else _try(task, options)
-        _report(prefill_tokens_per_s=speed)
+        report(prefill_tokens_per_s=speed)
     except EngineError as error:
-        _report(error=str(error))
+        report(error=str(error))
         return 1
     return 0
 
@@ -115,22 +109,6 @@ def _row(slot: int, token_ids: list[int], *, position: int) -> BatchRow:
     return BatchRow(
         slot=slot, token_ids=token_ids, position=position, block_table=list(range(num_blocks)), sampling=greedy
     )
-
-
-def _end_with_the_parent() -> None:
-    """Standard input, by which nothing more comes, ends when the parent does. Native code is not waited for."""
-    os.read(sys.stdin.fileno(), 1)
-    os._exit(1)
-
-
-def _leave_no_core_file() -> None:
-    with contextlib.suppress(ImportError):       # Windows has no such module, and writes none
-        resource = import_module("resource")
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
-def _report(**facts: Any) -> None:
-    print(json.dumps(facts), flush=True)
 
 
 if __name__ == "__main__":

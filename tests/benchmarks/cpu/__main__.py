@@ -1,6 +1,9 @@
 """Inglenook beside llama-server, over HTTP, with all that a user has running: `make bench-cpu`.
 
-    python -m tests.benchmarks.cpu [--only sweep,chat] [--repetitions 3]
+    python -m tests.benchmarks.cpu [--only sweep,chat] [--repetitions 3] [--our-format Q8_0]
+
+With `--our-format` ours runs a copy of the model in that format, or in the one that `models optimize` advises, while
+the peer keeps the original file.
 
 Runs A B A B …, prints medians, spread and ratios. Ratios hold in one run on one machine; absolute times do not.
 """
@@ -10,9 +13,11 @@ from __future__ import annotations
 import argparse
 import asyncio
 import statistics
+import tempfile
 from collections import defaultdict
+from pathlib import Path
 
-from tests.benchmarks.cpu.servers import Contender, Shape, contenders, model_path
+from tests.benchmarks.cpu.servers import ADVISED, MODEL_ID, Contender, Shape, contenders, make_copy
 from tests.benchmarks.cpu.workloads import WORKLOADS, Figures, Workload
 
 
@@ -20,15 +25,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="beginnings of workloads' names, with commas between them")
     parser.add_argument("--repetitions", type=int, default=3)
+    parser.add_argument("--our-format", metavar="FORMAT", help=f"of our weights: Q8_0, say, or '{ADVISED}'")
     arguments = parser.parse_args()
     beginnings = tuple(arguments.only.split(","))
-    for workload in WORKLOADS:
-        if workload.name.startswith(beginnings):
-            compare(workload, arguments.repetitions)
+    with tempfile.TemporaryDirectory(prefix="inglenook-bench-") as folder:
+        our_copy = make_copy(arguments.our_format, Path(folder)) if arguments.our_format else None
+        both = contenders(our_copy)
+        for workload in WORKLOADS:
+            if workload.name.startswith(beginnings):
+                compare(both, workload, arguments.repetitions)
 
 
-def compare(workload: Workload, repetitions: int) -> None:
-    both = contenders()
+def compare(both: tuple[Contender, Contender], workload: Workload, repetitions: int) -> None:
     measured: dict[Contender, dict[str, list[float]]] = {each: defaultdict(list) for each in both}
     for repetition in range(repetitions):
         for contender in both:
@@ -50,11 +58,11 @@ def report(workload: Workload, name: str, by_contender: dict[str, list[float]]) 
     print(f"{workload.name}: {name}: ratio {ratio:.2f} ({_described(workload.shape)})")
     for contender, values in by_contender.items():
         spread = max(values) - min(values)
-        print(f"    {contender:48} median {statistics.median(values):9.1f}, spread {spread:8.1f}, n {len(values)}")
+        print(f"    {contender:54} median {statistics.median(values):9.1f}, spread {spread:8.1f}, n {len(values)}")
 
 
 def _described(shape: Shape) -> str:
-    return f"{model_path().stem}, {shape.num_threads} threads, {shape.num_seqs} x {shape.context_tokens} tokens"
+    return f"{MODEL_ID}, {shape.num_threads} threads, {shape.num_seqs} x {shape.context_tokens} tokens"
 
 
 if __name__ == "__main__":

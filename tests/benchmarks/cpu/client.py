@@ -55,9 +55,10 @@ async def complete(port: int, key: str, prompt: list[int] | str, max_tokens: int
     return answer
 
 
-async def vanish(port: int, key: str, prompt: list[int], after_s: float) -> None:
+async def vanish(port: int, key: str, prompt: list[int], after_s: float, *, model: str) -> None:
     """Ask, and hang up after a while."""
-    _, writer = await _post(port, key, "/v1/completions", {"prompt": prompt, "max_tokens": 64, "stream": True})
+    body = {"model": model, "prompt": prompt, "max_tokens": 64, "stream": True}
+    _, writer = await _post(port, key, "/v1/completions", body)
     await asyncio.sleep(after_s)
     writer.transport.abort()
 

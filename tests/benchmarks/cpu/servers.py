@@ -13,17 +13,20 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
 import httpx
 
+from engine.gguf import read_header
 from tests.benchmarks.cpu.client import HOST
 from tests.benchmarks.cpu.peer import llama_server
 
 PATIENCE_S = 120
 MODEL_ID = "smollm2-135m-instruct"
+ADVISED = "advised"                # instead of a format: the one that `models optimize` picks
 PASSWORD = "correct horse battery"
 
 
@@ -40,20 +43,25 @@ class Shape:
 class Running:
     port: int
     keys: tuple[str, str]          # of two people; the peer knows no people
+    model_id: str
 
 
 @dataclass(frozen=True)
 class Contender:
-    name: str                      # with its version
+    name: str                      # with its version and the format of its weights
     serve: Callable[[Shape], AbstractContextManager[Running]]
 
 
-def contenders() -> tuple[Contender, Contender]:
-    """Ours, and the peer."""
-    release = version("llama-cpp-python")
+def contenders(our_copy: Path | None = None) -> tuple[Contender, Contender]:
+    """Ours, and the peer. Ours may run a copy of the model in another format; the peer has the original."""
+    release, original = version("llama-cpp-python"), model_path()
+    our_file = our_copy or original
     return (
-        Contender(f"inglenook {version('inglenook')} (llama-cpp-python {release})", ours),
-        Contender(f"llama-server ({release}'s sources)", peer),
+        Contender(
+            f"inglenook {version('inglenook')} (llama-cpp-python {release}), {_format_of(our_file)}",
+            partial(ours, our_copy=our_copy),
+        ),
+        Contender(f"llama-server ({release}'s sources), {_format_of(original)}", peer),
     )
 
 
@@ -64,20 +72,35 @@ def model_path() -> Path:
     return next(Path(spec.origin).parent.glob("*.gguf"))
 
 
+def make_copy(wanted: str, folder: Path) -> Path | None:
+    """The starter model in another format, as our own command makes it: in this one, or the `advised` one, if any."""
+    options = [] if wanted == ADVISED else ["--to", wanted]
+    command = [sys.executable, "-m", "inglenook", "models", "optimize", MODEL_ID, *options]
+    subprocess.run(command, check=True, env={**os.environ, "INGLENOOK_DATA_DIR": str(folder)})
+    return next((folder / "models").glob("*.gguf"), None)
+
+
+def _format_of(path: Path) -> str:
+    return read_header(path).quantisation
+
+
 @contextmanager
-def ours(shape: Shape) -> Iterator[Running]:
-    port = _free_port()
+def ours(shape: Shape, our_copy: Path | None = None) -> Iterator[Running]:
+    port, model_id = _free_port(), our_copy.stem if our_copy else MODEL_ID
     with tempfile.TemporaryDirectory(prefix="inglenook-bench-") as folder:
         environment = {
-            **os.environ, "INGLENOOK_DATA_DIR": folder, "INGLENOOK_PORT": str(port),
+            **os.environ, "INGLENOOK_DATA_DIR": folder, "INGLENOOK_PORT": str(port), "INGLENOOK_MODEL": model_id,
             "INGLENOOK_MAX_NUM_SEQS": str(shape.num_seqs), "INGLENOOK_CONTEXT_TOKENS": str(shape.context_tokens),
             "INGLENOOK_THREADS": str(shape.num_threads),
         }
         keys = tuple(_add_person(name, environment) for name in ("one", "another"))
+        if our_copy is not None:
+            add = [sys.executable, "-m", "inglenook", "models", "add", str(our_copy)]
+            subprocess.run(add, check=True, env=environment, stdout=subprocess.DEVNULL)
         command = [sys.executable, "-m", "inglenook", "serve", "--no-browser"]
         with _process(command, environment):
             _wait_for(port, "/healthz")
-            running = Running(port, (keys[0], keys[1]))
+            running = Running(port, (keys[0], keys[1]), model_id)
             _first_answer(running)
             yield running
 
@@ -92,7 +115,7 @@ def peer(shape: Shape) -> Iterator[Running]:
     ]
     with _process(command, dict(os.environ)):
         _wait_for(port, "/health")
-        running = Running(port, ("none", "none"))
+        running = Running(port, ("none", "none"), MODEL_ID)
         _first_answer(running)
         yield running
 
@@ -133,7 +156,7 @@ def _wait_for(port: int, path: str) -> None:
 
 def _first_answer(running: Running) -> None:
     """The model is loaded and warm when the clock starts."""
-    body = {"model": MODEL_ID, "prompt": [1, 2, 3], "max_tokens": 4}
+    body = {"model": running.model_id, "prompt": [1, 2, 3], "max_tokens": 4}
     headers = {"Authorization": f"Bearer {running.keys[0]}"}
     url = f"http://{HOST}:{running.port}/v1/completions"
     httpx.post(url, json=body, headers=headers, timeout=PATIENCE_S).raise_for_status()

@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 
 from tests.benchmarks.cpu.client import Answer, complete, vanish
-from tests.benchmarks.cpu.servers import MODEL_ID, Running, Shape
+from tests.benchmarks.cpu.servers import Running, Shape
 from tests.benchmarks.cpu.texts import PARAGRAPHS, QUESTIONS, SWAPS
 
 TOKEN_IDS = range(1000, 40_000)       # plain words of the starter model's vocabulary
@@ -39,7 +39,7 @@ async def ask(
     running: Running, prompt: list[int] | str, max_tokens: int, *, person: int = 0, ignore_eos: bool = True
 ) -> Answer:
     key = running.keys[person]
-    return await complete(running.port, key, prompt, max_tokens, model=MODEL_ID, ignore_eos=ignore_eos)
+    return await complete(running.port, key, prompt, max_tokens, model=running.model_id, ignore_eos=ignore_eos)
 
 
 def as_turn(question: str, history: str = "") -> str:
@@ -119,7 +119,9 @@ async def cancel(running: Running, repetition: int) -> Figures:
     gone = prompts(f"gone {repetition}", 50, num_tokens=3000)
     [normal, alone] = prompts(f"stays {repetition}", 2, num_tokens=100)
     by_itself = await ask(running, alone, 8)
-    await asyncio.gather(*(vanish(running.port, running.keys[0], prompt, 0.2) for prompt in gone))
+    await asyncio.gather(*(
+        vanish(running.port, running.keys[0], prompt, 0.2, model=running.model_id) for prompt in gone
+    ))
     after = await ask(running, normal, 8)
     return {
         "ttft after ms": after.time_to_first_token_s * 1e3,

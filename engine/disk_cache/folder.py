@@ -1,0 +1,99 @@
+"""The blocks of one scope on disk: reading and writing of files. The disk's thread; `DiskCache` makes it."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import structlog
+
+from engine.disk_cache.block_file import DamagedBlock, file_bytes, file_name, read_block, read_content, write_block
+from engine.disk_cache.ledger import Ledger, Scope, make_private, write_about
+from engine.prefix_index import BlockContent
+
+TOUCH_INTERVAL_S = 3600.0           # how exact the time of a last use is on disk
+PAUSE_S = 60.0                      # after a write that failed
+_DEPTH_S = 0.001                    # a block counts as used a little before the one that it continues: ends go first
+
+logger = structlog.get_logger(__name__)
+
+
+class BlockFolder:
+    """`on_gone` is told the name of each block that was removed, for whatever reason."""
+
+    def __init__(
+        self, path: Path, scope: Scope, ledger: Ledger, *, block_size: int, token_bytes: int,
+        on_gone: Callable[[int], None],
+    ) -> None:
+        self.path = path
+        self.on_gone = on_gone
+        self.gave_up = False                # set by any thread: nothing more is written
+        self._scope = scope
+        self._key = scope.key
+        self._ledger = ledger
+        self._block_size = block_size
+        self._token_bytes = token_bytes
+        self._resumes_s = 0.0
+
+    def open(self) -> list[BlockContent]:
+        """What is here, by the files' own word. Raises OSError."""
+        make_private(self.path)
+        write_about(self.path, self._scope)
+        contents: list[BlockContent] = []
+        for path in self._ledger.paths_in(self.path):
+            try:
+                contents.append(read_content(path, block_size=self._block_size, token_bytes=self._token_bytes))
+            except (DamagedBlock, OSError) as error:
+                logger.warning("kv_block_damaged", reason=str(error))
+                self._ledger.remove(path)
+        return contents
+
+    def read(self, names: Iterable[int]) -> dict[int, memoryview]:
+        """KV of the blocks that can be read. The others are for `drop`: what is computed again is written again."""
+        found: dict[int, memoryview] = {}
+        for depth, name in enumerate(names):
+            path = self._path_of(name)
+            try:
+                found[name] = read_block(
+                    path, block_size=self._block_size, token_bytes=self._token_bytes, key=self._key
+                )
+            except (DamagedBlock, OSError) as error:
+                logger.warning("kv_block_damaged", reason=str(error))
+            else:
+                self._touch(path, depth)
+        return found
+
+    def write(self, content: BlockContent, depth: int, buffers: Sequence[memoryview]) -> bool:
+        """Whether it is on disk now. After a failure nothing is tried for a while. Raises OSError."""
+        num_bytes = file_bytes(len(content.token_ids), self._token_bytes)
+        if self.gave_up or time.monotonic() < self._resumes_s or not self._ledger.make_room(num_bytes):
+            return False
+        path = self._path_of(content.name)
+        try:
+            write_block(path, content, buffers, key=self._key)
+        except OSError:
+            self._resumes_s = time.monotonic() + PAUSE_S
+            raise
+        self._ledger.add(path, num_bytes, time.time())
+        self._touch(path, depth, is_new=True)
+        return True
+
+    def touch(self, names: Iterable[tuple[int, int]]) -> None:
+        """(name, depth in its text) of blocks that were used in memory: here they are not to be forgotten either."""
+        for name, depth in names:
+            self._touch(self._path_of(name), depth)
+
+    def drop(self, names: Iterable[int]) -> None:
+        for name in names:
+            self._ledger.remove(self._path_of(name))
+
+    def _touch(self, path: Path, depth: int, *, is_new: bool = False) -> None:
+        used_s = time.time() - depth * _DEPTH_S
+        before_s = self._ledger.touch(path, used_s)
+        if is_new or (before_s is not None and used_s - before_s > TOUCH_INTERVAL_S):
+            os.utime(path, (used_s, used_s))
+
+    def _path_of(self, name: int) -> Path:
+        return self.path / file_name(name)

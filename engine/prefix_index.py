@@ -1,0 +1,123 @@
+"""Which blocks can be found, by name and by what they continue. The block manager has one of those in memory, and
+`DiskBlocks` one of those on disk; both on the engine's thread.
+
+A block is named by a hash of its tokens and of the name before it, so equal names mean equal prefixes. One that is not
+full, the end of a text, is not found by its name, but as a child of the block before it; so is any block whose first
+tokens alone agree.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import islice
+
+from engine.errors import EngineFailed
+
+NAME_BYTES = 16         # of blake2b: two different prefixes never share a name, not even when somebody tries
+MAX_CHILDREN_TRIED = 16     # of those that continue one prefix: what is to be gained is less than a block
+
+
+@dataclass(frozen=True, slots=True)
+class BlockContent:
+    """What a block holds. The tokens may be fewer than fill it."""
+
+    name: int
+    parent: int                     # name of the block before it, or of the beginning
+    token_ids: tuple[int, ...]
+
+    @classmethod
+    def of(cls, parent: int, token_ids: Iterable[int]) -> BlockContent:
+        token_ids = tuple(token_ids)
+        return cls(name_of(parent, token_ids), parent, token_ids)
+
+
+class PrefixIndex:
+    """Contents by an id: of a block in memory, or the name itself on disk."""
+
+    def __init__(self, block_size: int) -> None:
+        self._block_size = block_size
+        self._content_of: dict[int, BlockContent] = {}
+        self._named: dict[int, int] = {}                        # ids of full blocks, by name
+        self._children: dict[int, OrderedDict[int, None]] = {}  # by parent's name: ids, the latest last
+
+    def __contains__(self, block: int) -> bool:
+        return block in self._content_of
+
+    def __len__(self) -> int:
+        return len(self._content_of)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._content_of)
+
+    def __getitem__(self, block: int) -> BlockContent:
+        return self._content_of[block]
+
+    def named(self, name: int) -> int | None:
+        return self._named.get(name)
+
+    def add(self, block: int, content: BlockContent) -> None:
+        self._content_of[block] = content
+        self._children.setdefault(content.parent, OrderedDict())[block] = None
+        if len(content.token_ids) == self._block_size:
+            self._named[content.name] = block
+
+    def remove(self, block: int) -> None:
+        content = self._content_of.pop(block)
+        siblings = self._children[content.parent]
+        del siblings[block]
+        if not siblings:
+            del self._children[content.parent]
+        if len(content.token_ids) == self._block_size:
+            del self._named[content.name]
+
+    def best_child(self, parent: int, token_ids: Sequence[int]) -> tuple[int, int]:
+        """The block after `parent` that begins with the most of these tokens, and how many they are."""
+        best, most = -1, 0
+        for block in self._latest_children(parent):
+            num_equal = _num_equal(self._content_of[block].token_ids, token_ids)
+            if num_equal > most:
+                best, most = block, num_equal
+        return best, most
+
+    def beginnings_of(self, content: BlockContent) -> list[int]:
+        """Ends of texts that this block goes on with: they are of no more use."""
+        return [
+            block for block in self._latest_children(content.parent)
+            if len(each := self._content_of[block].token_ids) < self._block_size
+            and _num_equal(each, content.token_ids) == len(each) < len(content.token_ids)
+        ]
+
+    def check_integrity(self) -> None:
+        full = {c.name: block for block, c in self._content_of.items() if len(c.token_ids) == self._block_size}
+        children = {block for blocks in self._children.values() for block in blocks}
+        if full != self._named or children != set(self._content_of) or not all(self._children.values()):
+            raise EngineFailed("The KV cache's names and blocks disagree.")
+
+    def _latest_children(self, parent: int) -> list[int]:
+        return list(islice(reversed(self._children.get(parent, ())), MAX_CHILDREN_TRIED))
+
+
+def name_of(parent: int, token_ids: Iterable[int]) -> int:
+    key = parent.to_bytes(NAME_BYTES, "little")
+    digest = blake2b(array("I", [*token_ids]).tobytes(), digest_size=NAME_BYTES, key=key).digest()
+    return int.from_bytes(digest, "little")
+
+
+def root_name(cache_key: str) -> int:
+    """The name of the beginning of a text: another for each cache key."""
+    digest = blake2b(cache_key.encode(), digest_size=NAME_BYTES, person=b"kv block chain").digest()
+    return int.from_bytes(digest, "little")
+
+
+def _num_equal(one: Iterable[int], other: Iterable[int]) -> int:
+    """Length of the common beginning."""
+    count = 0
+    for a, b in zip(one, other, strict=False):
+        if a != b:
+            break
+        count += 1
+    return count

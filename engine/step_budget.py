@@ -1,0 +1,91 @@
+"""How many tokens the next step may have, so that nobody waits long for it. The scheduler asks; the engine's thread.
+
+A step is bounded by time where the back end says how fast it is, by `max_num_batched_tokens` alone where it does not.
+What a token costs grows with its depth, the tokens before it, for attention reads them all. So the cost is a line,
+seconds = a + b * depth, which follows what the last steps took.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from engine.backends.base import BackendInfo
+from engine.batch import Batch, BatchRow
+from engine.request import Sequence
+
+# (target, longest) seconds of a step with a prompt in it; the longest only to keep a tile of it whole.
+BESIDE_OTHERS_S = (0.15, 0.4)      # who write: they get a token that often, and never wait for half a second
+ALONE_S = (0.5, 1.0)               # nobody writes: newcomers alone wait for it, and Stop is heard in its midst
+
+ATTENTION_TILE_TOKENS = 64         # GGML_FA_TILE_Q: attention over fewer tokens of one sequence
+PART_TILE_COST = 2.0               # costs so much more (measured from 2,000 tokens on)
+LEAST_CHUNK_TOKENS = 8             # fewer waste the reading of the weights, and tell little of what a token costs
+
+DEEP_TOKENS = 2000                 # where a token is taken to cost twice as much, until it has been measured
+_LEARNING_RATE = 0.5               # of a step's surprise, what is believed
+_LEAST_SHARE = 1e-3                # of the first guess: no cost is ever nothing
+
+
+class StepBudget:
+    """Told each step's rows and time by `learn`; gives the next one's tokens by `num_tokens`."""
+
+    def __init__(self, info: BackendInfo) -> None:
+        self._max_tokens = info.max_num_batched_tokens
+        self._is_timed = info.prefill_tokens_per_s > 0
+        self._token_s = 1 / info.prefill_tokens_per_s if self._is_timed else 0.0      # a
+        self._deep_s = self._token_s                                                  # b * DEEP_TOKENS
+        self._least_s = self._token_s * _LEAST_SHARE
+        self._writing_s = 0.0              # of the step being planned, what those take that lack one token
+
+    def num_tokens(self, running: Iterable[Sequence]) -> int:
+        """Of the next step: one for each that writes, and as much of a prompt as its depth allows."""
+        if not self._is_timed:
+            return self._max_tokens
+        num_lacking = {sequence: len(sequence.token_ids) - sequence.num_computed_tokens for sequence in running}
+        writing = [sequence for sequence, lacking in num_lacking.items() if lacking == 1]
+        reading = [sequence for sequence, lacking in num_lacking.items() if lacking > 1]
+        self._writing_s = sum(self._cost_s(PART_TILE_COST * sequence.num_computed_tokens) for sequence in writing)
+        depth = max((sequence.num_computed_tokens for sequence in reading), default=0)
+        return min(self._max_tokens, len(writing) + self.num_prompt_tokens(depth))
+
+    def num_prompt_tokens(self, depth: int) -> int:
+        """Of a prompt, in the step being planned, after `depth` tokens: whole tiles, or what there is time for.
+
+        One more than the tiles hold: the library takes one token of everybody, the prompt's first among them, in a
+        run of its own, and what is left must fill the tiles.
+        """
+        if not self._is_timed:
+            return self._max_tokens
+        target_s, longest_s = BESIDE_OTHERS_S if self._writing_s else ALONE_S
+        longest_s -= self._writing_s
+        tile_s = ATTENTION_TILE_TOKENS * self._cost_s(depth + ATTENTION_TILE_TOKENS / 2)
+        if num_tiles := round(target_s / tile_s) or int(tile_s <= longest_s):
+            return min(self._max_tokens, num_tiles * ATTENTION_TILE_TOKENS + 1)
+        num_tokens = int(longest_s / self._cost_s(PART_TILE_COST * depth))
+        return max(LEAST_CHUNK_TOKENS, min(num_tokens, ATTENTION_TILE_TOKENS - 1))
+
+    def learn(self, batch: Batch, took_s: float) -> None:
+        """Move the line towards what a step took: along its own depth alone, so that what is known of others stays.
+
+        A surprise counts no more than once over, for a step may also copy KV, or wait for another program.
+        """
+        if not self._is_timed or max((len(row.token_ids) for row in batch.rows), default=0) < LEAST_CHUNK_TOKENS:
+            return
+        if any(row.num_proposed for row in batch.rows):
+            return                         # each of those needs logits: what they cost tells nothing of a prompt
+        depth = sum(map(_depth_tokens, batch.rows)) / batch.num_tokens / DEEP_TOKENS
+        expected_s = self._token_s + self._deep_s * depth
+        surprise_s = min(took_s / batch.num_tokens - expected_s, expected_s)
+        step_s = _LEARNING_RATE * surprise_s / (1 + depth * depth)
+        self._token_s = max(self._token_s + step_s, self._least_s)
+        self._deep_s = max(self._deep_s + step_s * depth, self._least_s)
+
+    def _cost_s(self, depth: float) -> float:
+        return self._token_s + self._deep_s * depth / DEEP_TOKENS
+
+
+def _depth_tokens(row: BatchRow) -> float:
+    """Depths of its tokens, added up; more where they fill no tile."""
+    num_tokens = len(row.token_ids)
+    loss = 1.0 if num_tokens >= ATTENTION_TILE_TOKENS else PART_TILE_COST
+    return num_tokens * (row.position + num_tokens / 2) * loss
