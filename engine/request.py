@@ -65,5 +65,10 @@ class Sequence:
         return len(self.token_ids) - self.num_prompt_tokens
 
     @property
+    def num_lacking_tokens(self) -> int:
+        """That have no KV yet."""
+        return len(self.token_ids) - self.num_computed_tokens
+
+    @property
     def is_running(self) -> bool:
         return self.slot is not None

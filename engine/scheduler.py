@@ -13,10 +13,10 @@ import heapq
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from engine.backends.base import BackendInfo
-from engine.batch import Batch, BatchRow, Release, SampledToken, SamplingInput, StepOutput
+from engine.batch import Batch, BatchRow, Release, SampledToken, StepOutput
 from engine.block_manager import BlockManager, Prefix
 from engine.disk_cache.blocks import DiskBlocks
 from engine.errors import EngineError, EngineFailed
@@ -24,6 +24,7 @@ from engine.metrics import EngineCounters
 from engine.proposer import Proposer
 from engine.request import FinishReason, Request, Sequence
 from engine.speculation import Speculation
+from engine.step import Step
 from engine.step_budget import StepBudget
 from engine.waiting import Consumption, WaitingQueue
 
@@ -104,16 +105,15 @@ class Scheduler:
 
     def schedule(self) -> Batch:
         self._make_way()
-        step = _Step(budget=self.step_budget.num_tokens(self._running.values()))
+        step = Step(self.step_budget.num_tokens(self._running.values()), self._info.block_size)
         self._continue_running(step)
         self._admit_waiting(step)
-        self._give_back_spare(step)
+        step.give_back_spare()
         self._scheduled_s = self._clock_s()
         self._propose(step)
         if self._sequences and not step.shares and not self.blocks.wait_for_disk():
             raise EngineFailed("The scheduler has sequences but can give none of them a token.")
-        rows = [self._row(sequence, share) for sequence, share in step.shares.items()]
-        return self._batch(rows)
+        return self._batch(step.rows())
 
     def drain(self) -> Batch:
         """The last batch: everybody leaves, and what is not yet on disk is saved."""
@@ -178,11 +178,11 @@ class Scheduler:
 
     # -- one step ------------------------------------------------------------------------------------------------------
 
-    def _continue_running(self, step: _Step) -> None:
+    def _continue_running(self, step: Step) -> None:
         """Those that lack one token go first: a long prompt must not hold back anybody's next token."""
-        for sequence in sorted(self._running.values(), key=lambda s: _num_lacking(s) > 1):
+        for sequence in sorted(self._running.values(), key=lambda s: s.num_lacking_tokens > 1):
             if step.budget and sequence.is_running and self._make_room(sequence):
-                self._share_out(step, sequence)
+                step.share_out(sequence)
 
     def _make_room(self, sequence: Sequence) -> bool:
         """Blocks for all of its tokens, at the cost of the newest.
@@ -213,7 +213,7 @@ class Scheduler:
         if newest.request.priority >= newcomer.request.priority:
             self._preempt(newest)
 
-    def _admit_waiting(self, step: _Step) -> None:
+    def _admit_waiting(self, step: Step) -> None:
         if not (self._waiting and self._free_slots and step.budget):
             return
         coming = {name for sequence in self._running.values() for name in self.blocks.coming_names(sequence)}
@@ -229,7 +229,7 @@ class Scheduler:
             self._admit(sequence, num_cached_tokens=taken.num_tokens)
             step.budget = min(step.budget, self.step_budget.num_prompt_tokens(taken.num_tokens))
             coming.update(self.blocks.coming_names(sequence))
-            self._share_out(step, sequence, restored_blocks=self.blocks.restored_blocks(sequence, taken))
+            step.share_out(sequence, restored_blocks=self.blocks.restored_blocks(sequence, taken))
 
     def _take_with(self, prefix: Prefix, sequence: Sequence) -> Prefix | None:
         """Blocks for a newcomer, one left for each of those that run: or it would be preempted at once.
@@ -241,32 +241,16 @@ class Scheduler:
                 return each
         return None
 
-    def _share_out(self, step: _Step, sequence: Sequence, *, restored_blocks: Iterable[int] = ()) -> None:
-        """A prompt too long for this step leaves a quarter to those behind it: a short one is served beside it."""
-        num_tokens = _num_lacking(sequence)
-        if num_tokens > step.budget:
-            block_size = self._info.block_size
-            num_tokens = step.budget - step.budget // 4 // block_size * block_size
-        step.shares[sequence] = _Share(num_tokens, list(restored_blocks))
-        step.budget -= num_tokens
-
-    def _give_back_spare(self, step: _Step) -> None:
-        for sequence, share in step.shares.items():
-            num_more = min(step.budget, _num_lacking(sequence) - share.num_tokens)
-            share.num_tokens += num_more
-            step.budget -= num_more
-
-    def _propose(self, step: _Step) -> None:
+    def _propose(self, step: Step) -> None:
         """Guesses for those that lack one token, where all do: nobody's prompt waits for a guess."""
-        if not self._info.can_speculate or not all(_num_lacking(sequence) == 1 for sequence in step.shares):
+        if not self._info.can_speculate or not all(sequence.num_lacking_tokens == 1 for sequence in step.shares):
             return
         limits = {sequence: self._num_more(sequence) - 1 for sequence in step.shares}
         for sequence, token_ids in self._speculation.propose(limits).items():
             proposed_ids = token_ids[: step.budget]
             num_tokens = len(sequence.token_ids) + len(proposed_ids)
             if self.blocks.take(sequence, num_tokens, spare=len(self._running)):     # nobody is sent away for a guess
-                step.shares[sequence].proposed_ids = proposed_ids
-                step.budget -= len(proposed_ids)
+                step.add_proposed(sequence, proposed_ids)
 
     def _num_more(self, sequence: Sequence) -> int:
         """Tokens that may still be chosen for it."""
@@ -277,30 +261,6 @@ class Scheduler:
         if batch.rows and all(row.sampling and len(row.token_ids) - row.num_proposed == 1 for row in batch.rows):
             num_proposed = [row.num_proposed for row in batch.rows]
             self._speculation.note_step(num_proposed, self._clock_s() - self._scheduled_s)
-
-    def _row(self, sequence: Sequence, share: _Share) -> BatchRow:
-        assert sequence.slot is not None
-        start = sequence.num_computed_tokens
-        end = start + share.num_tokens
-        sampling = None
-        if end == len(sequence.token_ids):
-            request = sequence.request
-            sampling = SamplingInput(
-                params=request.params,
-                seed=request.seed,
-                token_ids=sequence.token_ids,
-                num_prompt_tokens=sequence.num_prompt_tokens,
-                grammar=sequence.grammar,
-            )
-        return BatchRow(
-            slot=sequence.slot,
-            token_ids=sequence.token_ids[start:end] + share.proposed_ids,
-            position=start,
-            block_table=list(sequence.block_table),
-            restored_blocks=share.restored_blocks,
-            sampling=sampling,
-            num_proposed=len(share.proposed_ids),
-        )
 
     def _batch(self, rows: list[BatchRow], *, is_last: bool = False) -> Batch:
         released, self._released = self._released, []
@@ -373,21 +333,6 @@ class Scheduler:
         self._queue_changed = True
 
 
-@dataclass(slots=True)
-class _Share:
-    """Of a step, one sequence's."""
-
-    num_tokens: int
-    restored_blocks: list[int]
-    proposed_ids: list[int] = field(default_factory=list)      # beyond num_tokens
-
-
-@dataclass(slots=True)
-class _Step:
-    budget: int                                                # tokens not yet given to anybody
-    shares: dict[Sequence, _Share] = field(default_factory=dict)
-
-
 def max_sequence_tokens(info: BackendInfo) -> int:
     """Tokens, prompt and output, that one sequence may have: the window, or all blocks if they hold less.
 
@@ -398,7 +343,3 @@ def max_sequence_tokens(info: BackendInfo) -> int:
 
 def _failure(sequence: Sequence) -> EngineError | None:
     return None if sequence.grammar is None else sequence.grammar.failure
-
-
-def _num_lacking(sequence: Sequence) -> int:
-    return len(sequence.token_ids) - sequence.num_computed_tokens

@@ -41,9 +41,9 @@ class StepBudget:
         """Of the next step: one for each that writes, and as much of a prompt as its depth allows."""
         if not self._is_timed:
             return self._max_tokens
-        num_lacking = {sequence: len(sequence.token_ids) - sequence.num_computed_tokens for sequence in running}
-        writing = [sequence for sequence, lacking in num_lacking.items() if lacking == 1]
-        reading = [sequence for sequence, lacking in num_lacking.items() if lacking > 1]
+        running = list(running)
+        writing = [sequence for sequence in running if sequence.num_lacking_tokens == 1]
+        reading = [sequence for sequence in running if sequence.num_lacking_tokens > 1]
         self._writing_s = sum(self._cost_s(PART_TILE_COST * sequence.num_computed_tokens) for sequence in writing)
         depth = max((sequence.num_computed_tokens for sequence in reading), default=0)
         return min(self._max_tokens, len(writing) + self.num_prompt_tokens(depth))

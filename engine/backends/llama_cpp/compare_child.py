@@ -86,7 +86,7 @@ def _divergence(original: _Side, copy: _Side, token_ids: list[int]) -> Divergenc
     ):
         for start in range(0, len(token_ids), _TEXT_TOKENS_A_STEP):
             piece = token_ids[start : start + _TEXT_TOKENS_A_STEP]
-            rows = [StreamRow(0, start + index, [token], wants_logits=True) for index, token in enumerate(piece)]
+            rows = [StreamRow(0, start + index, [token], num_logits=1) for index, token in enumerate(piece)]
             meter.add(one.decode(rows), other.decode(rows))
     return meter.result()
 
@@ -123,7 +123,7 @@ class _Runner:
         for stream in range(NUM_PEOPLE):
             self._context.clear_stream(stream)
         start_s = self._now_s()
-        self._context.decode([StreamRow(0, 0, self._prompt, wants_logits=True)])
+        self._context.decode([StreamRow(0, 0, self._prompt, num_logits=1)])
         return len(self._prompt) / (self._now_s() - start_s)
 
     def _write(self, num_people: int) -> float:
@@ -134,7 +134,7 @@ class _Runner:
         start_s, num_steps = self._now_s(), 0
         while num_steps < _MIN_STEPS or (num_steps < _MAX_STEPS and self._now_s() - start_s < _STEPS_S):
             logits: Logits = self._context.decode([
-                StreamRow(stream, len(self._prompt) + num_steps, [token], wants_logits=True)
+                StreamRow(stream, len(self._prompt) + num_steps, [token], num_logits=1)
                 for stream, token in enumerate(next_tokens)
             ])
             next_tokens = logits.argmax(axis=1).tolist()

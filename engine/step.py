@@ -1,0 +1,74 @@
+"""A step being planned: how many tokens each sequence gets, and the rows that come of it. Made by `Scheduler`, for one
+step, on the engine's thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from engine.batch import BatchRow, SamplingInput
+from engine.request import Sequence
+
+
+@dataclass(slots=True)
+class Share:
+    """Of a step, one sequence's."""
+
+    num_tokens: int
+    restored_blocks: list[int]
+    proposed_ids: list[int] = field(default_factory=list)      # beyond num_tokens
+
+
+@dataclass(slots=True)
+class Step:
+    budget: int                                                # tokens not yet given to anybody
+    block_size: int
+    shares: dict[Sequence, Share] = field(default_factory=dict)
+
+    def share_out(self, sequence: Sequence, *, restored_blocks: Iterable[int] = ()) -> None:
+        """A prompt too long for this step leaves a quarter to those behind it: a short one is served beside it."""
+        num_tokens = sequence.num_lacking_tokens
+        if num_tokens > self.budget:
+            num_tokens = self.budget - self.budget // 4 // self.block_size * self.block_size
+        self.shares[sequence] = Share(num_tokens, list(restored_blocks))
+        self.budget -= num_tokens
+
+    def give_back_spare(self) -> None:
+        """What nobody came for goes to those whose prompts were cut."""
+        for sequence, share in self.shares.items():
+            num_more = min(self.budget, sequence.num_lacking_tokens - share.num_tokens)
+            share.num_tokens += num_more
+            self.budget -= num_more
+
+    def add_proposed(self, sequence: Sequence, token_ids: list[int]) -> None:
+        self.shares[sequence].proposed_ids = token_ids
+        self.budget -= len(token_ids)
+
+    def rows(self) -> list[BatchRow]:
+        return [_row(sequence, share) for sequence, share in self.shares.items()]
+
+
+def _row(sequence: Sequence, share: Share) -> BatchRow:
+    assert sequence.slot is not None
+    start = sequence.num_computed_tokens
+    end = start + share.num_tokens
+    sampling = None
+    if end == len(sequence.token_ids):
+        request = sequence.request
+        sampling = SamplingInput(
+            params=request.params,
+            seed=request.seed,
+            token_ids=sequence.token_ids,
+            num_prompt_tokens=sequence.num_prompt_tokens,
+            grammar=sequence.grammar,
+        )
+    return BatchRow(
+        slot=sequence.slot,
+        token_ids=sequence.token_ids[start:end] + share.proposed_ids,
+        position=start,
+        block_table=list(sequence.block_table),
+        restored_blocks=share.restored_blocks,
+        sampling=sampling,
+        num_proposed=len(share.proposed_ids),
+    )
