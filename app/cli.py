@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from app.chat_commands import export_chats, import_chats
 from app.commands import HELP_STYLE, DataDir, keys, load_settings, models, users
 from app.optimize import optimize
 
@@ -25,6 +26,8 @@ FAILED, WRONG_USAGE, INTERRUPTED = 1, 2, 130
 cli = typer.Typer(**HELP_STYLE)
 for group, name in ((users, "users"), (keys, "keys"), (models, "models")):
     cli.add_typer(group, name=name)
+cli.command("export")(export_chats)
+cli.command("import")(import_chats)
 models.command("optimize")(optimize)
 
 Port = Annotated[int | None, typer.Option(metavar="PORT", help="To listen on: 8420 if not given, 0 for any.")]

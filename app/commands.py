@@ -94,7 +94,7 @@ def enable_user(name: Name, data_dir: DataDir = None) -> None:
 
 def _set_active(name: str, data_dir: Path | None, *, is_active: bool) -> str:
     async def change(accounts: AccountService) -> str:
-        user = await _user_called(name, accounts)
+        user = await user_called(name, accounts)
         await accounts.set_active(user.id, is_active)
         return user.name
 
@@ -113,7 +113,7 @@ def create_key(
     """Make an API key and print it: this once."""
 
     async def create(accounts: AccountService) -> str:
-        owner = await _user_called(user, accounts)
+        owner = await user_called(user, accounts)
         return (await accounts.create_key(owner.id, name))[1]
 
     print(_with_accounts(data_dir, create))
@@ -247,7 +247,7 @@ async def _awaited(work: Awaitable[T]) -> T:
     return await work
 
 
-async def _user_called(name: str, accounts: AccountService) -> User:
+async def user_called(name: str, accounts: AccountService) -> User:
     from app.errors import NotFound
     from app.security import name_key
 

@@ -6,6 +6,7 @@
     ├── NotAllowed        signed in, but not for this
     ├── NotSignedIn       no session or key, or one that is no longer good
     ├── InvalidInput      a field that a person can correct
+    │   └── TooLarge      more than is taken in at once
     ├── Conflict          the state of things does not allow it now (name taken, answer already being written)
     ├── TooManyAttempts   wrong passwords; try again in `retry_after_s`
     └── ModelUnavailable  not loaded, loading, failed; says which and what to do
@@ -53,6 +54,10 @@ class InvalidInput(AppError):
         self.field = field
 
 
+class TooLarge(InvalidInput):
+    pass
+
+
 class Conflict(AppError):
     pass
 
@@ -75,6 +80,7 @@ _STATUS: tuple[tuple[type[Exception], int, str, str | None], ...] = (
     # most special first: error, status, OpenAI's `type`, OpenAI's `code`
     (ContextLengthExceeded, 400, "invalid_request_error", "context_length_exceeded"),
     (InvalidRequest, 400, "invalid_request_error", None),
+    (TooLarge, 413, "invalid_request_error", None),
     (InvalidInput, 400, "invalid_request_error", None),
     (NotSignedIn, 401, "authentication_error", "invalid_api_key"),
     (NotAllowed, 403, "permission_error", None),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs, quote
@@ -66,8 +66,17 @@ class Identity:
 
 
 class Gate:
-    def __init__(self, app: ASGIApp, accounts: AccountService, hosts: HostPolicy, client_owner: ClientOwner) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        accounts: AccountService,
+        hosts: HostPolicy,
+        client_owner: ClientOwner,
+        body_limits: Mapping[str, int],
+    ) -> None:
+        """`body_limits`: bytes, by the paths that take more than MAX_BODY_BYTES."""
         self._app = app
+        self._body_limits = body_limits
         self._accounts = accounts
         self._hosts = hosts
         self._client_owner = client_owner
@@ -97,7 +106,8 @@ class Gate:
         await self._let_through(scope, receive, send, identity)
 
     async def _let_through(self, scope: Scope, receive: Receive, send: Send, identity: Identity | None) -> None:
-        connection = _Connection(scope, receive, send, identity, self._look_up_again)
+        limit = self._body_limit(scope["path"]) if identity else MAX_BODY_BYTES
+        connection = _Connection(scope, receive, send, identity, self._look_up_again, limit)
         if identity is None:
             await self._app(scope, connection.receive, connection.send)
             return
@@ -126,9 +136,13 @@ class Gate:
             )
         if _is_from_elsewhere(connection):
             return _error(403, "This request comes from another site's page.")
-        if _content_length(headers) > MAX_BODY_BYTES:
-            return _error(413, f"The body is larger than {MAX_BODY_BYTES} bytes.")
+        limit = self._body_limit(connection.scope["path"])
+        if _content_length(headers, limit) > limit:
+            return _error(413, f"The body is larger than {limit} bytes.")
         return None
+
+    def _body_limit(self, path: str) -> int:
+        return self._body_limits.get(path, MAX_BODY_BYTES)
 
     async def _identify(self, connection: HTTPConnection) -> Identity | None:
         path = connection.scope["path"]
@@ -178,6 +192,7 @@ class _Connection:
         send: Send,
         identity: Identity | None,
         look_up_again: Callable[[Identity], Awaitable[bool]],
+        max_body_bytes: int,
     ) -> None:
         self.token_hash = token_hash(identity.token) if identity else None
         self._is_http = scope["type"] == "http"
@@ -190,6 +205,7 @@ class _Connection:
         self._ended: asyncio.Future[None] = self._loop.create_future()
         self._checked_at_s = self._loop.time()
         self._num_body_bytes = 0
+        self._max_body_bytes = max_body_bytes
         self._is_answering = False              # a response has begun, and not ended
 
     def end(self) -> None:
@@ -240,8 +256,8 @@ class _Connection:
 
     def _count(self, message: Message) -> None:
         self._num_body_bytes += len(message.get("body", b""))
-        if self._num_body_bytes > MAX_BODY_BYTES:
-            raise HTTPException(413, f"The body is larger than {MAX_BODY_BYTES} bytes.")
+        if self._num_body_bytes > self._max_body_bytes:
+            raise HTTPException(413, f"The body is larger than {self._max_body_bytes} bytes.")
 
     async def _check(self) -> None:
         """Another process, the command line say, may have ended the session or revoked the key."""
@@ -269,10 +285,10 @@ def _key_of(headers: Headers) -> str | None:
     return key.strip() if scheme.lower() == "bearer" else ""
 
 
-def _content_length(headers: Headers) -> int:
+def _content_length(headers: Headers, limit: int) -> int:
     """What is announced; the bytes that really come are counted too. The server has refused what is no number."""
     length = headers.get("content-length", "0")
-    return int(length) if length.isascii() and length.isdigit() and len(length) < 20 else MAX_BODY_BYTES + 1
+    return int(length) if length.isascii() and length.isdigit() and len(length) < 20 else limit + 1
 
 
 def _is_from_elsewhere(connection: HTTPConnection) -> bool:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from store.search import HIGHLIGHT_END, HIGHLIGHT_START, SearchHit
 from store.tables import Message
 
-__all__ = ["HIGHLIGHT_END", "HIGHLIGHT_START", "SearchHit", "ThreadMessage"]
+__all__ = ["EXPORT_PATH", "HIGHLIGHT_END", "HIGHLIGHT_START", "IMPORT_PATH", "SearchHit", "ThreadMessage"]
+
+EXPORT_PATH: Final = "/chats/export"        # of all chats; of one: /chats/{id}/export. See `app.api.chats`
+IMPORT_PATH: Final = "/chats/import"
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,7 @@ class Settings(BaseSettings):
     kv_type: KvType = "f16"                                   # of a context's KV; q8_0 takes half, and is less exact
     gpu_layers: int | None = Field(default=None, ge=0)        # the output counts as one; None: as many as fit
     main_gpu: int | None = Field(default=None, ge=0)          # by number; None: the one with most free memory
+    import_max_bytes: int = Field(default=2 * 2**30, ge=1)    # of a file of chats that somebody brings
     draft_model: Path | None = None                           # file of a small model of the same family, to guess ahead
     max_queue: int = Field(default=256, ge=1)                 # waiting requests before 429
 
@@ -56,6 +57,10 @@ class Settings(BaseSettings):
     @property
     def models_dir(self) -> Path:
         return self.data_dir / "models"
+
+    @property
+    def imports_dir(self) -> Path:
+        return self.data_dir / "imports"
 
     @classmethod
     def load(cls, **flags: Any) -> Settings:

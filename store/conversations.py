@@ -21,8 +21,14 @@ def list_recent(session: Session, user_id: str, *, limit: int, before: datetime 
     return list(session.exec(statement.order_by(col(Conversation.updated_at).desc()).limit(limit)))
 
 
+def list_ids(session: Session, user_id: str) -> list[str]:
+    """Of all that are not deleted, oldest first."""
+    statement = select(Conversation.id).where(Conversation.user_id == user_id, col(Conversation.deleted_at).is_(None))
+    return list(session.exec(statement.order_by(col(Conversation.created_at), col(Conversation.id))))
+
+
 def get(session: Session, user_id: str, conversation_id: str) -> Conversation | None:
-    conversation = _get_with_deleted(session, user_id, conversation_id)
+    conversation = get_with_deleted(session, user_id, conversation_id)
     return None if conversation is None or conversation.deleted_at else conversation
 
 
@@ -51,7 +57,7 @@ def mark_deleted(session: Session, user_id: str, conversation_id: str) -> bool:
 
 def restore(session: Session, user_id: str, conversation_id: str) -> bool:
     """True also if it was not deleted: undoing twice is no error."""
-    conversation = _get_with_deleted(session, user_id, conversation_id)
+    conversation = get_with_deleted(session, user_id, conversation_id)
     if conversation is None:
         return False
     conversation.deleted_at = None
@@ -63,7 +69,8 @@ def purge(session: Session, deleted_before: datetime) -> int:
     return session.exec(delete(Conversation).where(col(Conversation.deleted_at) < deleted_before)).rowcount
 
 
-def _get_with_deleted(session: Session, user_id: str, conversation_id: str) -> Conversation | None:
+def get_with_deleted(session: Session, user_id: str, conversation_id: str) -> Conversation | None:
+    """Also one that waits to be purged."""
     return session.exec(
         select(Conversation).where(Conversation.id == conversation_id, Conversation.user_id == user_id)
     ).first()

@@ -8,6 +8,7 @@ other. The rest are for the server's own generations, which were checked when th
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypedDict, Unpack
 
@@ -74,6 +75,15 @@ def branch(
     return [(rows[message_id], tree.siblings(message_id)) for message_id in path]
 
 
+def tree(session: Session, user_id: str, conversation_id: str) -> tuple[Conversation, list[Message]] | None:
+    """A conversation with all its messages, each after its parent. None if it is not there."""
+    conversation = conversations.get(session, user_id, conversation_id)
+    if conversation is None:
+        return None
+    rows = {row.id: row for row in session.exec(select(Message).where(Message.conversation_id == conversation_id))}
+    return conversation, [rows[message_id] for message_id in _Tree.load(session, conversation_id).parents_first()]
+
+
 @dataclass(frozen=True, slots=True)
 class _Tree:
     """A conversation's shape without its texts, oldest message first."""
@@ -104,6 +114,13 @@ class _Tree:
             path.append(message_id)
             message_id = self.parents[message_id]
         return path[::-1]
+
+    def parents_first(self) -> Iterator[str]:
+        waiting = [*reversed(self.children[None])]
+        while waiting:
+            message_id = waiting.pop()
+            yield message_id
+            waiting.extend(reversed(self.children.get(message_id, ())))
 
     def newest_leaf(self, root_id: str) -> str:
         """Of what hangs under `root_id`; itself if nothing does."""

@@ -14,7 +14,9 @@ from app.services.changes import Changes
 from app.services.chat import ChatService
 from app.services.conversations import ConversationService
 from app.services.engines import EngineRegistry, Loader
+from app.services.exports import ExportService
 from app.services.generations import GenerationService
+from app.services.imports import ImportService
 from app.services.models import ModelService, spec_of
 from app.services.optimizer import ModelOptimizer
 from app.settings import Settings
@@ -42,6 +44,8 @@ class Services:
     engines: EngineRegistry
     generations: GenerationService
     chat: ChatService
+    exports: ExportService
+    imports: ImportService
 
     @classmethod
     def open(cls, settings: Settings, loader: Loader) -> Services:
@@ -57,16 +61,20 @@ class Services:
         optimizer = ModelOptimizer(models, settings, limits)
         generations = GenerationService(db, engines, changes)
         chat = ChatService(db, conversations, generations, models, changes)
+        exports, imports = ExportService(db), ImportService(db, changes, settings)
         conversations.on_deleted(generations.conversation_deleted)
         accounts.on_access_ended(generations.access_ended)
+        accounts.on_access_ended(imports.access_ended)
         return cls(
-            settings, db, disk_cache, changes, accounts, conversations, models, optimizer, engines, generations, chat
+            settings, db, disk_cache, changes, accounts, conversations, models, optimizer, engines, generations, chat,
+            exports, imports,
         )
 
     async def start(self) -> None:
         """Mend what a crash left, and make the starter model known. Quick: models are loaded in the background."""
         if num_interrupted := await self.generations.interrupt_stale():
             log.info("answers were interrupted by the last stop", count=num_interrupted)
+        await self.imports.remove_leftovers()
         await self.models.register_starter()
         self.disk_cache.start()
 
@@ -81,6 +89,7 @@ class Services:
 
     async def stop(self) -> None:
         """End what runs, each answer saved with its text, and free the models. Idempotent; the database stays open."""
+        await self.imports.close()
         await self.generations.close()
         await self.engines.close()
         await asyncio.to_thread(self.disk_cache.close)

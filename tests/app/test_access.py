@@ -38,6 +38,8 @@ def annas(house: House, anna: Person) -> Chat:
 def routes(chat: Chat) -> list[tuple[str, str]]:
     return [
         ("GET", f"/c/{chat.conversation_id}"),
+        ("GET", f"/chats/{chat.conversation_id}/export"),
+        ("GET", f"/chats/{chat.conversation_id}/export?form=markdown"),
         ("GET", f"/ui/stream/{chat.answer_id}"),
         ("GET", f"/ui/stream/{chat.answer_id}?offset=5"),
         ("GET", f"/ui/stream/{chat.question_id}"),

@@ -20,6 +20,7 @@ import httpx
 import pytest
 
 from app import cli
+from tests.app.elsewhere import chatgpt_conversation, write_json
 from tests.engine.tiny_gguf import write_tiny_gguf
 from tests.engine.tiny_lora import random_factors, write_tiny_adapter
 
@@ -64,6 +65,35 @@ def inglenook(data_dir: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
 def anna(inglenook: Inglenook) -> str:
     assert inglenook("users", "add", "Anna", "--admin", "--password-stdin", stdin=PASSWORD).exit_code == 0
     return "Anna"
+
+
+class TestChats:
+    def test_they_go_out_into_a_file_and_come_in_again_once(
+        self, inglenook: Inglenook, anna: str, tmp_path: Path
+    ) -> None:
+        source = write_json(tmp_path / "elsewhere.json", [chatgpt_conversation("c1"), chatgpt_conversation("c2"), 5])
+        done = inglenook("import", str(source), "--user", anna)
+        assert (done.exit_code, done.out) == (0, "2 added, 0 updated, 0 known, 1 skipped.\n")
+        assert done.err == "skipped: entry 3: without a title: This is no conversation.\n"
+        for form, name in (("json", "all.json"), ("markdown", "all.zip")):
+            assert inglenook("export", "--user", anna, "--to", str(tmp_path / name), "--format", form).exit_code == 0
+        again = inglenook("import", str(tmp_path / "all.json"), "--user", anna)
+        assert again.out == "0 added, 0 updated, 2 known, 0 skipped.\n"
+        assert inglenook("users", "add", "Ben", "--password-stdin", stdin=PASSWORD).exit_code == 0
+        assert inglenook("import", str(tmp_path / "all.json"), "--user", "Ben").out.startswith("2 added")
+
+    def test_what_cannot_be_done_is_told(self, inglenook: Inglenook, anna: str, tmp_path: Path) -> None:
+        taken = write_json(tmp_path / "taken.json", "not chats")
+        outcomes = [
+            inglenook("export", "--user", anna, "--to", str(taken)),
+            inglenook("export", "--user", "Nobody", "--to", str(tmp_path / "new.json")),
+            inglenook("import", str(taken), "--user", anna),
+            inglenook("import", str(tmp_path / "missing.json"), "--user", anna),
+        ]
+        assert [each.exit_code for each in outcomes] == [1, 1, 1, 1]
+        for each, word in zip(outcomes, ("there already", "no user", "no JSON list", "No such file"), strict=True):
+            assert word in each.err
+        assert not (tmp_path / "new.json").exists()
 
 
 class TestHelp:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sqlmodel import Session
 
-from store import accounts, conversations, messages, search, settings
+from store import accounts, conversations, imports, messages, search, settings
 from store.tables import User
 
 # What each answers when the person and the things do not belong together.
@@ -17,12 +17,15 @@ NOTHING: dict[Callable[..., Any], Any] = {
     accounts.list_keys: [],
     accounts.revoke_key: None,
     conversations.list_recent: [],
+    conversations.list_ids: [],
+    conversations.get_with_deleted: None,
     conversations.get: None,
     conversations.rename: None,
     conversations.mark_deleted: False,
     conversations.restore: False,
     messages.get: None,
     messages.branch: None,
+    messages.tree: None,
     messages.add_turn: None,
     messages.edit_turn: None,
     messages.add_answer: None,
@@ -34,14 +37,14 @@ NOTHING: dict[Callable[..., Any], Any] = {
 # These make or change something under the given person only; there is no other's id to give.
 MAKE_ONE_S_OWN = {
     accounts.get_user, accounts.set_password, accounts.set_active, accounts.add_session, accounts.end_sessions,
-    accounts.add_key, conversations.create, messages.start_conversation, settings.set_of_user,
+    accounts.add_key, conversations.create, imports.merge, messages.start_conversation, settings.set_of_user,
 }
 
 
 def scoped_functions() -> set[Callable[..., Any]]:
     return {
         function
-        for module in (accounts, conversations, messages, search, settings)
+        for module in (accounts, conversations, imports, messages, search, settings)
         for name, function in inspect.getmembers(module, inspect.isfunction)
         if function.__module__ == module.__name__ and not name.startswith("_")
         and "user_id" in inspect.signature(function).parameters

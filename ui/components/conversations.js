@@ -20,6 +20,12 @@ export default {
               <div role="menu">
                 <button type="button" class="nk-nav" role="menuitem" @click="startRename(item)">
                   <svg class="nk-i" aria-hidden="true"><use href="#nk-pencil"/></svg>Rename</button>
+                <a class="nk-nav" role="menuitem" download :href="exportOf(item, 'json')">
+                  <svg class="nk-i" aria-hidden="true"><use href="#nk-download"/></svg>Export as JSON</a>
+                <a class="nk-nav" role="menuitem" download :href="exportOf(item, 'markdown')">
+                  <svg class="nk-i" aria-hidden="true"><use href="#nk-file-text"/></svg>Export as Markdown</a>
+                <button type="button" class="nk-nav" role="menuitem" @click="$emit('print', item.id)">
+                  <svg class="nk-i" aria-hidden="true"><use href="#nk-printer"/></svg>Print</button>
                 <hr>
                 <button type="button" class="nk-nav danger" role="menuitem" @click="$emit('delete', item.id)">
                   <svg class="nk-i" aria-hidden="true"><use href="#nk-trash-2"/></svg>Delete</button>
@@ -32,7 +38,7 @@ export default {
       <p v-if="!items.length" class="nk-side-empty">Chats you start will stand here.</p>
     </div>`,
   props: { items: Array, active: String, more: Boolean },
-  emits: ["open", "rename", "delete", "more"],
+  emits: ["open", "rename", "delete", "print", "more"],
   data() {
     return { renaming: null, title: "", open: null /* whose menu is: its button stays, to get the focus back */ };
   },
@@ -45,6 +51,9 @@ export default {
     (this.$el.querySelector(".nk-nav-link") ?? document.querySelector("[data-nk-new-chat]")).focus();
   },
   methods: {
+    exportOf(item, form) {
+      return `${window.path_prefix || ""}/chats/${item.id}/export?form=${form}`;
+    },
     startRename(item) {
       this.title = item.title;
       this.renaming = item.id;

@@ -65,6 +65,14 @@ def menu_item(text: str, icon_name: str, *, classes: str = "") -> Element:
     return element
 
 
+def menu_link(text: str, icon_name: str, href: str = "") -> Element:
+    """A file to be had: the browser keeps it, under the name that the server gives."""
+    with tag("a", "nk-nav", href=href, role="menuitem", download="") as element:
+        icon(icon_name)
+        tag("span", text=text)
+    return element
+
+
 def hint_bad(text: str) -> Element:
     """What is wrong with the field above, and what to do."""
     with tag("span", "nk-hint bad", role="alert") as element:

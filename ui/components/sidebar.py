@@ -20,6 +20,7 @@ class SidebarActions:
     open: Callable[[str], Awaitable[None]]
     rename: Callable[[str, str], Awaitable[None]]
     delete: Callable[[str], Awaitable[None]]
+    print: Callable[[str], Awaitable[None]]
     more: Callable[[], Awaitable[None]]
 
 
@@ -30,6 +31,7 @@ class ConversationList(Element, component="conversations.js"):
         self.on("open", lambda event: actions.open(event.args))
         self.on("rename", lambda event: actions.rename(event.args["id"], event.args["title"]))
         self.on("delete", lambda event: actions.delete(event.args))
+        self.on("print", lambda event: actions.print(event.args))
         self.on("more", actions.more)
 
     def show(

@@ -6,7 +6,7 @@ export default {
   template: `
     <div class="nk-talk">
       <div class="nk-chat" id="chat" ref="pane" tabindex="-1" @scroll.passive="look" @click.capture="press">
-        <div class="nk-thread" ref="inner"><slot></slot></div>
+        <div class="nk-thread" ref="inner" :data-title="title"><slot></slot></div>
       </div>
       <div class="nk-dock"><div class="nk-dock-in">
         <button v-if="away" type="button" class="nk-jump" aria-label="Go to the end" @click="toEnd">
@@ -15,7 +15,7 @@ export default {
       </div></div>
       <div v-if="writing" class="nk-hearth low"></div>
     </div>`,
-  props: { writing: Boolean },
+  props: { writing: Boolean, title: String },
   data() {
     return { away: false };
   },
@@ -51,6 +51,12 @@ export default {
     toEnd() {
       this.atEnd = true;
       this.settle();
+    },
+    // Once that many messages are on the page: they arrive after this call.
+    print(numMessages) {
+      const isWhole = this.$el.querySelector(".nk-messages").children.length >= numMessages;
+      if (isWhole) requestAnimationFrame(() => window.print());
+      else requestAnimationFrame(() => this.print(numMessages));
     },
     press(event) {
       if (!event.target.closest("[data-nk-earlier]")) return;

@@ -39,12 +39,25 @@ class Thread(Element, component="thread.js"):
         with self._earlier:
             more = button("Show earlier messages", "nk-btn-ghost nk-btn-sm").props("data-nk-earlier")
             more.on("click", self._show_earlier)
+            tag("p", "nk-print-only", "Earlier messages are left out. To have them all, print from the chat’s menu.")
 
     def dock(self) -> AbstractContextManager[object]:
         return self.add_slot("dock")
 
     def to_end(self) -> None:
         self.run_method("toEnd")
+
+    def print_all(self) -> None:
+        """Open the browser's printing, with every message of the branch on the page."""
+        self._num_shown = max(self._num_shown, len(self._messages))
+        self._show()
+        self.run_method("print", len(self._shown))
+
+    def show_title(self, title: str) -> None:
+        """Stands on paper only: on the page it is in the sidebar."""
+        if self._props.get("title") != title:
+            self._props["title"] = title
+            self.update()
 
     def show(self, messages: Sequence[ThreadMessage], models: Mapping[str, Model]) -> None:
         self._messages, self._models = messages, models

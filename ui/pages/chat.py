@@ -19,7 +19,7 @@ from app.services.models import ModelEntry
 from engine.errors import EngineError
 from store.tables import Conversation, User
 from ui.components.composer import Composer
-from ui.components.elements import icon, icon_button, menu, menu_item, privacy_line, tag
+from ui.components.elements import icon, icon_button, menu, menu_item, menu_link, privacy_line, tag
 from ui.components.frame import Frame, open_menu_buttons
 from ui.components.hello import Hello, chat_not_found
 from ui.components.model_picker import ModelPicker
@@ -58,7 +58,8 @@ class ChatPage:
     async def build(self, conversation_id: str | None, *, is_mac: bool) -> bool:
         """False where there is no such chat; the page then says so."""
         actions = SidebarActions(
-            new_chat=self._new_chat, open=self._open, rename=self._rename, delete=self._delete, more=self._list_more,
+            new_chat=self._new_chat, open=self._open, rename=self._rename, delete=self._delete,
+            print=self._print, more=self._list_more,
         )
         with self._frame.around(label="Chats", sidebar=lambda: self._make_sidebar(actions, is_mac)):
             with tag("header", "nk-head"):
@@ -82,6 +83,11 @@ class ChatPage:
         tag("span", "nk-grow")
         with icon_button("ellipsis", "Chat menu", "nk-not-sm") as self._chat_menu, menu("bottom right", "top right"):
             menu_item("Rename", "pencil").on("click", self._rename_this)
+            self._export_links = {
+                form: menu_link(f"Export as {name}", icon_name)
+                for form, name, icon_name in (("json", "JSON", "download"), ("markdown", "Markdown", "file-text"))
+            }
+            menu_item("Print", "printer").on("click", self._print_this)
             tag("hr")
             menu_item("Delete", "trash-2", classes="danger").on("click", self._delete_this)
         with tag("a", "nk-ib nk-only-sm", href="/", aria_label="New chat").on("click.prevent", self._new_chat, args=[]):
@@ -130,6 +136,9 @@ class ChatPage:
             else:
                 chat_not_found()
         self._chat_menu.set_visibility(self._conversation is not None)
+        if self._conversation is not None:
+            for form, link in self._export_links.items():
+                link.props["href"] = f"/chats/{self._conversation.id}/export?form={form}"
         self._show_messages(messages)
         self._show_models()
         await self._show_list()
@@ -217,6 +226,16 @@ class ChatPage:
     async def _delete_this(self) -> None:
         if self._conversation is not None:
             await self._delete(self._conversation.id)
+
+    async def _print(self, conversation_id: str) -> None:
+        """All of it: a long chat is shown from its beginning first."""
+        await self._open(conversation_id)
+        if self._thread is not None and self._wanted_id == conversation_id:
+            self._thread.print_all()
+
+    async def _print_this(self) -> None:
+        if self._conversation is not None:
+            await self._print(self._conversation.id)
 
     async def _choose_model(self, model_id: str) -> None:
         self._model_id = model_id
@@ -323,5 +342,7 @@ class ChatPage:
         )
         here = self._conversation.title if self._conversation else "New chat" if self._hello else "Not here"
         self._show_heading("" if self._hello else here)
+        if self._thread is not None:
+            self._thread.show_title(here)
         with self._body:
             ui.page_title(f"{here} · Inglenook")

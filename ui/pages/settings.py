@@ -7,6 +7,7 @@ from fastapi import Request
 from app.errors import AppError, InvalidInput
 from app.services.container import Services
 from store.tables import ApiKey
+from ui.components.chat_files import ChatFiles
 from ui.components.dialog import ask, field, show_problem
 from ui.components.elements import button, tag
 from ui.components.frame import Frame, narrow_head, rail, theme_switch
@@ -15,6 +16,7 @@ from ui.components.frame import Frame, narrow_head, rail, theme_switch
 async def settings_page(services: Services, request: Request) -> None:
     frame = await Frame.make(services, request)
     keys = ApiKeys(services, frame)
+    files = ChatFiles(services, frame)
     with frame.around(label="Settings", sidebar=rail("/settings")):
         narrow_head("Settings")
         with tag("div", "nk-page"), tag("div", "nk-page-in nk-page-narrow"):
@@ -32,6 +34,9 @@ async def settings_page(services: Services, request: Request) -> None:
             _section("API keys", "For programs that speak OpenAI’s API, at /v1 on this address.")
             with tag("div", "nk-card"):
                 keys.build()
+            _section("Your chats", "As files, to keep or to take elsewhere.")
+            with tag("div", "nk-card nk-list"):
+                files.build()
             _section("This device", "")
             with tag("div", "nk-card"), tag("form", "nk-set", method="post", action="/logout"):
                 with tag("div"):

@@ -1,0 +1,96 @@
+"""`inglenook export` and `inglenook import`: a person's chats as files. They work on the data folder itself.
+
+Part of `app.cli`, which explains exit codes and late imports.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable
+from contextlib import closing
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+import typer
+
+from app.commands import DataDir, load_settings, user_called
+
+if TYPE_CHECKING:
+    from app.services.container import Services
+    from app.services.imports import Import
+    from store.tables import User
+
+T = TypeVar("T")
+
+FAILED = 1
+
+Owner = Annotated[str, typer.Option("--user", metavar="NAME", help="Whose chats they are.")]
+
+
+class Form(StrEnum):
+    JSON = "json"
+    MARKDOWN = "markdown"
+
+
+def export_chats(
+    user: Owner,
+    to: Annotated[Path, typer.Option("--to", metavar="FILE", help="To write. It must not be there yet.")],
+    form: Annotated[
+        Form, typer.Option("--format", help="A JSON list, as Open WebUI has it; or a ZIP of Markdown files.")
+    ] = Form.JSON,
+    data_dir: DataDir = None,
+) -> None:
+    """Write all chats of one person into a file."""
+    from app.errors import Conflict
+    from app.services.exports import ExportFormat
+
+    async def write(services: Services, owner: User) -> int:
+        download = await services.exports.everything(owner.id, ExportFormat(form))
+        with to.open("xb") as file:
+            try:
+                return sum([file.write(chunk) async for chunk in download.chunks])
+            except BaseException:
+                to.unlink()         # half a file would pass for a whole one
+                raise
+
+    if to.exists():
+        raise Conflict(f"{to} is there already. Choose another name.")
+    num_bytes = _with_services(data_dir, user, write)
+    print(f"{to}: {num_bytes:,} bytes.")
+
+
+def import_chats(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="Of ChatGPT (JSON or the ZIP), Open WebUI or Inglenook.")
+    ],
+    user: Owner,
+    data_dir: DataDir = None,
+) -> None:
+    """Add the chats in a file to one person's. Those that are there already are known again."""
+    result = _with_services(data_dir, user, lambda services, owner: services.imports.read_here(owner.id, file))
+    for skipped in result.skipped:
+        where = ", ".join(filter(None, [skipped.file, f"entry {skipped.position}" if skipped.position else ""]))
+        print(f"skipped: {where}: {skipped.title or 'without a title'}: {skipped.reason}", file=sys.stderr)
+    print(_sentence(result))
+    if result.problem:
+        print(f"inglenook: {result.problem}", file=sys.stderr)
+        sys.exit(FAILED)
+
+
+def _sentence(result: Import) -> str:
+    counts = ", ".join(f"{number:,} {name}" for name, number in result.counts.items())
+    return f"{counts}, {result.num_skipped:,} skipped."
+
+
+def _with_services(data_dir: Path | None, name: str, work: Callable[[Services, User], Awaitable[T]]) -> T:
+    settings = load_settings(data_dir=data_dir)
+    from app.services.container import Services
+    from engine.load import load_engine
+
+    async def run(services: Services) -> T:
+        return await work(services, await user_called(name, services.accounts))
+
+    with closing(Services.open(settings, load_engine)) as services:
+        return asyncio.run(run(services))

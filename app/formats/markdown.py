@@ -1,0 +1,25 @@
+"""A chat as Markdown: the branch that is shown, for people. Pure functions, used by `app.services.exports`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from store.tables import Conversation, Message, MessageRole
+
+_HEADINGS = {MessageRole.SYSTEM: "System prompt", MessageRole.USER: "You"}
+
+
+def write_markdown(conversation: Conversation, branch: Sequence[Message]) -> str:
+    """`branch`: from the root to the leaf."""
+    parts = [f"# {_one_line(conversation.title)}", f"*{conversation.created_at:%Y-%m-%d %H:%M} UTC*"]
+    for message in branch:
+        parts.append(f"## {_HEADINGS.get(message.role) or _one_line(message.model_id or 'Answer')}")
+        if message.reasoning:
+            parts.append(f"<details>\n<summary>Thought first</summary>\n\n{message.reasoning}\n\n</details>")
+        parts += [message.content] if message.content else []
+        parts += [f"> No answer. {_one_line(message.error)}"] if message.error else []
+    return "\n\n".join(parts) + "\n"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

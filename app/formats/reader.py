@@ -1,0 +1,90 @@
+"""Conversations from a file of any format that is known, one at a time; what cannot be taken is told, and skipped.
+
+Called by `app.services.imports`, on a worker's thread. Each step takes as long as one conversation does.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Generator, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from app.formats import chatgpt, open_webui
+from app.formats.archive import BrokenMember, Member, Progress, UnreadableFile, members
+from app.formats.json_list import Fault, ListSplitter, NotJson
+from app.formats.values import BadEntry, text
+from store.imports import IncomingConversation
+
+MAX_SKIPPED_TITLE_CHARS = 80
+CHUNKS_A_STEP = 16          # where nothing ends in so many: even then there is progress, and a chance to cancel
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """What was not taken in, and why. `position` counts from 1 in its file; None: the file, or its rest."""
+
+    reason: str
+    file: str = ""
+    position: int | None = None
+    title: str = ""
+
+
+def read_conversations(path: Path, progress: Progress) -> Generator[IncomingConversation | Skipped | None, None, None]:
+    """None now and then, where nothing has come to an end yet. Raises UnreadableFile or OSError."""
+    for member in members(path, progress):
+        try:
+            yield from _read_member(member)
+        except NotJson as error:
+            if not member.name:
+                raise UnreadableFile(f"{error} Choose conversations.json, or the ZIP as it came.") from error
+            yield Skipped(str(error), member.name)
+        except BrokenMember as error:
+            yield Skipped(str(error), member.name)
+
+
+def _read_member(member: Member) -> Iterator[IncomingConversation | Skipped | None]:
+    splitter = ListSplitter()
+    positions = itertools.count(1)
+    for num_chunks, chunk in enumerate(member.chunks(), start=1):
+        for element in splitter.feed(chunk):
+            yield _read_element(element, member.name, next(positions))
+        if num_chunks % CHUNKS_A_STEP == 0:
+            yield None
+    for fault in splitter.finish():
+        yield Skipped(fault.reason, member.name, next(positions))
+
+
+def _read_element(element: bytes | Fault, file: str, position: int) -> IncomingConversation | Skipped:
+    if isinstance(element, Fault):
+        return Skipped(element.reason, file, position)
+    title = ""
+    try:
+        entry = _parse(element)
+        title = " ".join(text(entry.get("title")).split())[:MAX_SKIPPED_TITLE_CHARS]
+        return _read(entry)
+    except BadEntry as error:
+        return Skipped(str(error), file, position, title)
+
+
+def _parse(element: bytes) -> Mapping[str, Any]:
+    """NaN and half a surrogate pair pass here: `app.formats.values` takes them for no time, and no character."""
+    try:
+        entry = json.loads(element.decode())
+    except UnicodeDecodeError as error:
+        raise BadEntry("It is not valid UTF-8 text.") from error
+    except (ValueError, RecursionError) as error:       # also a number of thousands of digits
+        raise BadEntry("It is not valid JSON.") from error
+    if not isinstance(entry, dict):
+        raise BadEntry("This is no conversation.")
+    return entry
+
+
+def _read(entry: Mapping[str, Any]) -> IncomingConversation:
+    if chatgpt.is_conversation(entry):
+        return chatgpt.read_conversation(entry)
+    if open_webui.is_chat(entry):
+        return open_webui.read_chat(entry)
+    raise BadEntry("This is no conversation of ChatGPT, Open WebUI or Inglenook.")

@@ -1,0 +1,300 @@
+"""Chats out and in again, through the services: nothing lost, nothing twice, and an end to every import."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import tracemalloc
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.errors import Conflict, InvalidInput, TooLarge
+from app.formats import archive
+from app.services.container import Services
+from app.services.exports import ExportFormat
+from app.services.imports import Import, ImportState
+from app.settings import Settings
+from store import messages
+from store.imports import Merged
+from store.tables import Conversation, Message, MessageStatus
+from tests.app.elsewhere import (
+    chatgpt_conversation,
+    newest_zip,
+    node,
+    open_webui_chat,
+    said,
+    write_json,
+    zipped,
+)
+from tests.app.house import PASSWORD, Shelf, until
+
+MiB = 2**20
+
+
+async def exported(services: Services, user_id: str, form: ExportFormat = ExportFormat.JSON) -> bytes:
+    download = await services.exports.everything(user_id, form)
+    return b"".join([chunk async for chunk in download.chunks])
+
+
+async def pieces(data: bytes, size: int = 1000) -> AsyncIterator[bytes]:
+    for at in range(0, len(data), size):
+        yield data[at:at + size]
+
+
+async def imported(services: Services, user_id: str, data: bytes, name: str = "chats.json") -> Import:
+    ongoing = await services.imports.receive(user_id, name, pieces(data), num_bytes=len(data))
+    await until(lambda: not ongoing.is_running)
+    return ongoing
+
+
+def counts(done: Import) -> tuple[int, int, int, int]:
+    return (*(done.counts[each] for each in (Merged.ADDED, Merged.UPDATED, Merged.KNOWN)), done.num_skipped)
+
+
+async def everything(services: Services, user_id: str) -> list[dict[str, Any]]:
+    """All chats as values, without ids: messages by the texts of the path that leads to each."""
+    chats = []
+    for conversation in await services.conversations.list_recent(user_id, limit=999):
+        found = await services.db.read(messages.tree, user_id, conversation.id)
+        assert found is not None
+        chats.append(_values(*found))
+    return chats
+
+
+def _values(conversation: Conversation, tree: list[Message]) -> dict[str, Any]:
+    paths: dict[str | None, tuple[str, ...]] = {None: ()}
+    rows = []
+    for message in tree:
+        paths[message.id] = (*paths[message.parent_id], f"{message.role.value}: {message.content}")
+        rows.append(message.model_dump(exclude={"id", "conversation_id", "parent_id"}) | {"path": paths[message.id]})
+    kept = conversation.model_dump(exclude={"id", "user_id", "current_message_id"})
+    return kept | {"current": paths[conversation.current_message_id], "messages": rows}
+
+
+@pytest.fixture
+async def ben_id(services: Services) -> str:
+    return (await services.accounts.add_user("Ben", PASSWORD)).id
+
+
+async def test_what_is_exported_comes_home_the_same(services: Services, user_id: str, ben_id: str) -> None:
+    """Texts that begin like our own notation, thoughts, line ends of all kinds, versions, failures, a system prompt."""
+    await imported(services, user_id, json.dumps([chatgpt_conversation(), open_webui_chat()]).encode())
+    sent = await services.chat.send(user_id, None, "The family?\r\n\t \x00 \u2028 </details>", model_id="parrot")
+    generation = services.generations.get(sent.answer_id)
+    assert generation is not None
+    async for _ in generation.follow():
+        pass
+    odd = '<details type="reasoning" done="true">\n<summary>x</summary>\n> y\n</details>\n'
+    for reasoning, content in [("", odd), (odd, odd), ("> a\n\n\r\n> b", "text"), ("\n", "\n\n"), ("", " \n")]:
+        turn = await services.db.run(
+            messages.add_turn, user_id, sent.conversation_id, content or "?", model_id="gone-model"
+        )
+        assert turn is not None
+        await services.db.run(
+            messages.finish, turn.answer.id, MessageStatus.STOPPED, content=content, reasoning=reasoning,
+            model_version="v1", finish_reason="stop", prompt_tokens=7, cached_tokens=3, completion_tokens=9,
+            time_to_first_token_s=0.1, duration_s=1.25, model_id="gone-model",
+        )
+    file = await exported(services, user_id)
+    before = await everything(services, user_id)
+    assert len(before) == 3
+    assert counts(await imported(services, ben_id, file)) == (3, 0, 0, 0)
+    assert await everything(services, ben_id) == before
+    assert counts(await imported(services, user_id, file)) == (0, 0, 3, 0)
+    assert await everything(services, user_id) == before
+    assert json.loads(await exported(services, ben_id))[0]["title"] == json.loads(file)[0]["title"]
+
+
+async def test_the_newest_zip_is_read_and_known_again(services: Services, user_id: str) -> None:
+    conversations = [chatgpt_conversation(f"c{number}", f"Chat {number}") for number in range(5)]
+    data = newest_zip(*conversations)
+    assert counts(await imported(services, user_id, data, "export.zip")) == (5, 0, 0, 0)
+    assert counts(await imported(services, user_id, data, "export.zip")) == (0, 0, 5, 0)
+    single = json.dumps(conversations).encode()
+    assert counts(await imported(services, user_id, single)) == (0, 0, 5, 0)
+    titles = [each.title for each in await services.conversations.list_recent(user_id, limit=9)]
+    assert sorted(titles) == [f"Chat {number}" for number in range(5)]
+
+
+async def test_bad_entries_are_told_and_skipped(services: Services, user_id: str) -> None:
+    good = json.dumps(chatgpt_conversation()).encode()
+    bad = [b"17", b"{nonsense}", b'{"title": "Of somebody", "messages": 3}', b'{"title":"\xff"}', b'{"mapping":{}}']
+    done = await imported(services, user_id, b"[" + b",".join([*bad, good]) + b",{\"cut")
+    assert (done.state, counts(done)) == (ImportState.DONE, (1, 0, 0, 6))
+    assert [(each.position, each.title) for each in done.skipped] == [
+        (1, ""), (2, ""), (3, "Of somebody"), (4, ""), (5, ""), (7, ""),
+    ]
+    reasons = [each.reason for each in done.skipped]
+    assert "UTF-8" in reasons[3] and "no messages" in reasons[4] and "cut off" in reasons[5]
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        (b"hello", "no JSON list"), (zipped({"a.txt": "x"}), "no JSON file"),
+        (zipped({"user.json": "{}", "message_feedback.json": "[]"}), "no JSON file"),
+    ],
+)
+async def test_a_file_without_chats_says_so(services: Services, user_id: str, data: bytes, problem: str) -> None:
+    done = await imported(services, user_id, data)
+    assert done.state is ImportState.FAILED and problem in done.problem
+
+
+async def test_a_zip_whose_files_are_broken_gives_what_is_whole(services: Services, user_id: str) -> None:
+    noise = "".join(random.Random(1).choices("abcdefgh", k=2_000_000))
+    broken = json.dumps([chatgpt_conversation("c1"), chatgpt_conversation("c2", noise)])
+    data = bytearray(zipped({
+        "../../conversations-1.json": broken, "C:\\x\\conversations-2.json": json.dumps([chatgpt_conversation("c3")]),
+        "/conversations-10.json": "nonsense",
+    }))
+    place = data.index(b"conversations-1.json") + 400_000
+    data[place:place + 8] = b"\xff" * 8
+    done = await imported(services, user_id, bytes(data))
+    assert done.state is ImportState.DONE
+    assert done.counts[Merged.ADDED] == 2
+    assert [each.file for each in done.skipped] == ["conversations-1.json", "conversations-10.json"]
+    assert not list((services.settings.data_dir.parent).rglob("conversations*"))
+
+
+async def test_a_zip_bomb_is_bounded(services: Services, user_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archive, "MAX_UNPACKED_BYTES", 4 * MiB)
+    done = await imported(services, user_id, zipped({"conversations.json": b"[" + b" " * 20 * MiB + b"]"}))
+    assert done.state is ImportState.FAILED and "unpacks to more" in done.problem
+
+
+async def test_a_zip_of_too_many_names_is_refused_before_it_is_read(
+    services: Services, user_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archive, "MAX_DIRECTORY_BYTES", 5_000)
+    done = await imported(services, user_id, zipped({f"{number}.json": "[]" for number in range(200)}))
+    assert done.state is ImportState.FAILED and "too many files" in done.problem
+
+
+async def test_a_million_parts_in_one_message_are_refused(services: Services, user_id: str) -> None:
+    entry = json.dumps(chatgpt_conversation()).replace('"What is this?"', '"",' * 1_000_000 + '"x"')
+    done = await imported(services, user_id, f"[{entry},{json.dumps(open_webui_chat())}]".encode())
+    assert counts(done) == (1, 0, 0, 1)
+    assert "values" in done.skipped[0].reason
+
+
+async def test_one_runs_at_a_time_and_can_be_cancelled(services: Services, user_id: str, ben_id: str) -> None:
+    data = json.dumps([chatgpt_conversation(f"c{number}") for number in range(2_000)]).encode()
+    ongoing = await services.imports.receive(user_id, "a.json", pieces(data, MiB), num_bytes=None)
+    with pytest.raises(Conflict, match="running already"):
+        await services.imports.receive(user_id, "b.json", pieces(b"[]"), num_bytes=2)
+    assert counts(await imported(services, ben_id, json.dumps([open_webui_chat()]).encode())) == (1, 0, 0, 0)
+    await until(lambda: ongoing.counts[Merged.ADDED] > 3)
+    assert 0 < ongoing.fraction < 1
+    await services.imports.cancel(user_id)
+    assert ongoing.state is ImportState.CANCELLED
+    assert list(services.settings.imports_dir.iterdir()) == []
+    for chat in await everything(services, user_id):
+        assert len(chat["messages"]) == 6
+    num_stored = len(await everything(services, user_id))
+    again = await imported(services, user_id, json.dumps([chatgpt_conversation("c0")]).encode())
+    assert counts(again) == (0, 0, 1, 0)
+    assert ongoing.counts[Merged.ADDED] <= num_stored <= ongoing.counts[Merged.ADDED] + 1 < 2_000
+
+
+async def test_who_is_shut_out_imports_no_more(services: Services, user_id: str) -> None:
+    data = json.dumps([chatgpt_conversation(f"c{number}") for number in range(2_000)]).encode()
+    ongoing = await services.imports.receive(user_id, "a.json", pieces(data, MiB), num_bytes=None)
+    await services.accounts.set_active(user_id, False)
+    await until(lambda: not ongoing.is_running)
+    assert ongoing.state is ImportState.CANCELLED
+
+
+async def test_an_upload_that_breaks_off_leaves_nothing(services: Services, user_id: str) -> None:
+    async def breaks() -> AsyncIterator[bytes]:
+        yield b"[" * 2 * MiB
+        raise ConnectionError
+
+    with pytest.raises(ConnectionError):
+        await services.imports.receive(user_id, "a.json", breaks(), num_bytes=None)
+    assert services.imports.latest(user_id) is None
+    assert list(services.settings.imports_dir.iterdir()) == []
+    with pytest.raises(InvalidInput, match="empty"):
+        await services.imports.receive(user_id, "a.json", pieces(b""), num_bytes=0)
+
+
+async def test_a_file_beyond_the_limit_is_refused_while_it_comes(tmp_path: Path, shelf: Shelf) -> None:
+    services = Services.open(Settings(data_dir=tmp_path / "data", import_max_bytes=10_000), shelf.load)
+    user = await services.accounts.add_user("Anna", PASSWORD)
+    with pytest.raises(TooLarge, match="10,000 bytes"):
+        await services.imports.receive(user.id, "a.json", pieces(b"[" * 20_000), num_bytes=None)
+    with pytest.raises(InvalidInput, match="no room on the disk"):
+        await services.imports.receive(user.id, "a.json", pieces(b"[]"), num_bytes=2**60)
+    await services.stop()
+    services.close()
+
+
+async def test_the_start_removes_what_a_crash_has_left(services: Services) -> None:
+    leftover = services.settings.imports_dir / "0.part"
+    leftover.parent.mkdir(parents=True)
+    leftover.write_bytes(b"x")
+    await services.imports.remove_leftovers()
+    assert not leftover.exists()
+
+
+@pytest.mark.slow
+async def test_sixty_megabytes_take_little_memory(services: Services, user_id: str, tmp_path: Path) -> None:
+    """One chat is in memory, however many there are; out as well as in."""
+    text = "A sentence of some length, with a number. " * 2_000
+    path = tmp_path / "large.json"
+    with path.open("w") as file:
+        for number in range(60 * MiB // (8 * len(text))):
+            nodes = [node("m0", None, ["m1"], "user", said(f"{number}?"))]
+            nodes += [node(f"m{at}", f"m{at - 1}", [f"m{at + 1}"], "assistant", said(text)) for at in range(1, 9)]
+            entry = {"id": f"c{number}", "mapping": {each["id"]: each for each in nodes}}
+            file.write(("[" if number == 0 else ",") + json.dumps(entry))
+        file.write("]")
+    assert path.stat().st_size > 55 * MiB
+    tracemalloc.start()
+    done = await services.imports.read_here(user_id, path)
+    (_, peak) = tracemalloc.get_traced_memory()
+    assert done.state is ImportState.DONE and done.counts[Merged.ADDED] > 50
+    assert peak < 25 * MiB, f"{peak / MiB:.0f} MiB"
+    tracemalloc.reset_peak()
+    download = await services.exports.everything(user_id, ExportFormat.JSON)
+    num_bytes = sum([len(chunk) async for chunk in download.chunks])
+    (_, peak) = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert num_bytes > 55 * MiB and peak < 25 * MiB, f"{peak / MiB:.0f} MiB"
+
+
+async def test_the_loop_goes_on_while_a_file_is_read(services: Services, user_id: str, tmp_path: Path) -> None:
+    path = write_json(tmp_path / "a.json", [chatgpt_conversation(f"c{number}") for number in range(30)])
+    reading = asyncio.create_task(services.imports.read_here(user_id, path))
+    num_turns = 0
+    while not reading.done():
+        await asyncio.sleep(0)
+        num_turns += 1
+    assert num_turns > 30
+
+
+async def test_all_as_markdown_is_a_zip_with_a_file_a_chat(services: Services, user_id: str, ben_id: str) -> None:
+    import io
+    import zipfile
+
+    chats = [chatgpt_conversation("c1"), chatgpt_conversation("c2"), open_webui_chat("o", "漢字/..")]
+    await imported(services, user_id, json.dumps(chats).encode())
+    await imported(services, ben_id, json.dumps([open_webui_chat("b", "Ben's")]).encode())
+    with zipfile.ZipFile(io.BytesIO(await exported(services, user_id, ExportFormat.MARKDOWN))) as archive:
+        assert archive.testzip() is None
+        assert sorted(archive.namelist()) == [
+            "2024-10-27 漢字.md", "2025-02-19 Cats and code (2).md", "2025-02-19 Cats and code.md",
+        ]
+        text = archive.read("2024-10-27 漢字.md").decode()
+    assert text == (
+        "# 漢字/..\n\n*2024-10-27 03:33 UTC*\n\n## System prompt\n\nYou are a baker.\n\n## You\n\nHow do I bake?\n\n"
+        "## qwen3:8b\n\n<details>\n<summary>Thought first</summary>\n\nFlour & water.\n\nSalt.\n\n</details>\n\n"
+        "Knead.\n"
+    )
+
+
+async def test_nobody_with_no_chats_gets_an_empty_list(services: Services, user_id: str) -> None:
+    assert json.loads(await exported(services, user_id)) == []

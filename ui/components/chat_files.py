@@ -1,0 +1,147 @@
+"""Chats as files, on the settings page: export of all, and import with its progress and its result. On the event loop.
+
+The import belongs to the server; this shows the one that runs or ran last, here or in another tab.
+"""
+
+from __future__ import annotations
+
+from nicegui import ui
+from nicegui.element import Element
+
+from app.formats.reader import Skipped
+from app.schemas import EXPORT_PATH, IMPORT_PATH
+from app.services.changes import Change
+from app.services.container import Services
+from app.services.imports import Import, ImportState
+from store.imports import Merged
+from store.tables import UserRole
+from ui.components.elements import button, icon, tag
+from ui.components.frame import Frame
+from ui.words import count, size
+
+NUM_SHOWN = 100         # of what was skipped
+
+
+class FileDrop(Element, component="file_drop.js"):
+    """Takes a file by choice or by drop, and sends it as it is. What then becomes of it, `Changes` tell."""
+
+    def __init__(self, *, url: str, max_bytes: int, accept: str) -> None:
+        super().__init__()
+        self._props.update(url=url, maxBytes=max_bytes, accept=accept, busy=False)
+
+    def show(self, *, busy: bool) -> None:
+        if self._props["busy"] != busy:
+            self._props["busy"] = busy
+            self.update()
+
+
+class ChatFiles:
+    def __init__(self, services: Services, frame: Frame) -> None:
+        self._imports = services.imports
+        self._user = frame.user
+        self._client = ui.context.client
+        self._shown: tuple[Import | None, ImportState | None] = (None, None)
+        self._client.on_delete(services.changes.watch(self._user.id, self._on_change))
+
+    def build(self) -> None:
+        with tag("div", "nk-set"):
+            with tag("div", "nk-grow"):
+                tag("h3", "", "Export all chats")
+                tag("p", "", "JSON comes back in here, and into Open WebUI. Markdown is a ZIP of texts to read.")
+            with tag("div", "nk-row"):
+                for name, form in (("JSON", "json"), ("Markdown", "markdown")):
+                    link = tag("a", "nk-btn nk-btn-quiet", href=f"{EXPORT_PATH}?form={form}", download="")
+                    with link.props(f'aria-label="Export all chats as {name}"'):
+                        tag("span", text=name)
+        with tag("div", "nk-set"):
+            with tag("div", "nk-grow"):
+                tag("h3", "", "Import chats")
+                tag("p", "", f"From ChatGPT, Open WebUI or Inglenook: the JSON, or the ZIP as it came. {self._limit()}")
+            self._drop = FileDrop(url=IMPORT_PATH, max_bytes=self._imports.max_bytes, accept=".json,.zip")
+        self._status = tag("div")
+        self._build_stage(None)
+        self._show()
+
+    def _limit(self) -> str:
+        limit = f"Up to {size(self._imports.max_bytes)}."
+        return f"{limit} The setting import_max_bytes says so." if self._user.role is UserRole.ADMIN else limit
+
+    def _on_change(self, change: Change) -> None:
+        if change.kind == "import" and not self._client.is_deleted:
+            self._show()
+
+    def _show(self) -> None:
+        latest = self._imports.latest(self._user.id)
+        self._drop.show(busy=latest is not None and latest.is_running)
+        wanted = (latest, latest.state if latest is not None else None)
+        if wanted[0] is not self._shown[0] or wanted[1] is not self._shown[1]:
+            self._shown = wanted
+            self._build_stage(latest)       # else it is brought up to date in place: its button may have the focus
+        if latest is not None and latest.state is ImportState.READING:
+            percent = round(latest.fraction * 100)
+            so_far = count(sum(latest.counts.values()), "chat")
+            self._so_far.set_text(f"{so_far} so far, {percent} % read. You can close this page.")
+            self._bar.style(f"width: {percent}%")
+            self._meter.props["aria-valuenow"] = str(percent)
+
+    def _build_stage(self, latest: Import | None) -> None:
+        self._status.clear()
+        is_over = latest is not None and not latest.is_running
+        self._status.props["aria-live"] = "polite" if is_over else "off"        # progress is not read out
+        with self._status:
+            if latest is None or latest.state is ImportState.RECEIVING:
+                return
+            if latest.is_running:
+                self._build_progress(latest)
+            else:
+                self._show_result(latest)
+
+    def _build_progress(self, ongoing: Import) -> None:
+        with tag("div", "nk-set"):
+            with tag("div", "nk-grow"):
+                tag("h3", "", f"Reading {ongoing.file_name}")
+                self._so_far = ui.label().classes("nk-so-far nk-num")
+                with tag("div", "nk-meter", role="progressbar", aria_label="Read") as self._meter:
+                    self._bar = tag("i")
+            button("Cancel", "nk-btn-quiet").on("click", lambda: self._imports.cancel(self._user.id))
+
+    def _show_result(self, done: Import) -> None:
+        title, tone, icon_name = {
+            ImportState.DONE: ("Imported.", "ok", "check"),
+            ImportState.CANCELLED: ("Cancelled.", "", "square"),
+            ImportState.FAILED: ("That went wrong.", "bad", "circle-alert"),
+        }[done.state]
+        with tag("div", "nk-set"), tag("div", f"nk-notice nk-grow {tone}"):
+            icon(icon_name, 16)
+            with tag("span", "nk-grow"):
+                tag("b", "", title)
+                tag("span", "", " ".join(["", *filter(None, [done.problem, _told(done)])]))
+            button("Hide", "nk-btn-ghost nk-btn-sm").on("click", lambda: self._imports.forget(self._user.id))
+        if done.skipped:
+            self._show_skipped(done)
+
+    def _show_skipped(self, done: Import) -> None:
+        with tag("details", "nk-skipped"):
+            tag("summary", "", f"{done.num_skipped:,} skipped, and why")
+            with tag("ul"):
+                for each in done.skipped[:NUM_SHOWN]:
+                    with tag("li"):
+                        tag("b", "", each.title or _place(each))
+                        tag("span", "", f"{_place(each)}: {each.reason}" if each.title else each.reason)
+                if done.num_skipped > NUM_SHOWN:
+                    tag("li", "", f"And {done.num_skipped - NUM_SHOWN:,} more.")
+
+
+def _told(done: Import) -> str:
+    added, updated, known = (done.counts[each] for each in (Merged.ADDED, Merged.UPDATED, Merged.KNOWN))
+    sentences = [f"{count(added, 'chat')} added."] if added or not done.problem else []
+    if updated:
+        sentences.append(f"{count(updated, 'chat')} had something new.")
+    if known:
+        sentences.append(f"{count(known, 'chat')} {'was' if known == 1 else 'were'} here already.")
+    return " ".join(sentences)
+
+
+def _place(skipped: Skipped) -> str:
+    entry = f"Entry {skipped.position:,}" if skipped.position else ""
+    return " of ".join(filter(None, [entry, skipped.file])) or "The file"
