@@ -133,13 +133,21 @@ class BlockManager:
         return sequence.block_table[: num_whole + (num_more > 0)]
 
     def publish(self, sequence: Sequence, start: int) -> None:
-        """Name the blocks that filled up since `start` tokens were computed. A second equal one stays anonymous."""
+        """Name the blocks that filled up since `start` tokens were computed.
+
+        A second equal one takes the name over if nobody holds the first: so a text that comes again is found where it
+        ran last. Else it stays anonymous.
+        """
         first, end = start // self.block_size, sequence.num_computed_tokens // self.block_size
         if first == end or not self._prefix_cache:
             return
         for index in range(first, end):
             content = self._content(sequence, index)
-            if self._cached.named(content.name) is None:
+            known = self._cached.named(content.name)
+            if known is not None and self._num_holders[known] == 0:
+                self._forget_idle(known)
+                known = None
+            if known is None:
                 self._make_findable(sequence.block_table[index], content)
 
     def release(self, sequence: Sequence) -> list[tuple[int, int]]:
@@ -221,8 +229,7 @@ class BlockManager:
     def _make_findable(self, block: int, content: BlockContent) -> None:
         for beginning in self._cached.beginnings_of(content):
             if self._num_holders[beginning] == 0:
-                self._forget(beginning)
-                self._free.move_to_end(beginning, last=False)
+                self._forget_idle(beginning)
         self._cached.add(block, content)
 
     def _content(self, sequence: Sequence, index: int) -> BlockContent:
@@ -232,6 +239,10 @@ class BlockManager:
         parent = names[index - 1] if index else root_name(sequence.request.cache_key)
         name = names[index] if index < len(names) else name_of(parent, token_ids)
         return BlockContent(name, parent, tuple(token_ids))
+
+    def _forget_idle(self, block: int) -> None:
+        self._forget(block)
+        self._free.move_to_end(block, last=False)
 
     def _forget(self, block: int) -> None:
         self._cached.remove(block)

@@ -7,9 +7,8 @@ take a second, and so may a long text.
 from __future__ import annotations
 
 import asyncio
-import secrets
+import random
 import time
-import uuid
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -134,10 +133,10 @@ class LocalEngine:
             )
         room = max_sequence_tokens(self._core.info) - len(prompt_token_ids)
         return Request(
-            request_id=uuid.uuid4().hex,
+            request_id=f"{random.getrandbits(128):032x}",
             prompt_token_ids=tuple(prompt_token_ids),
             params=params,
-            seed=secrets.randbits(64) if params.seed is None else params.seed & MAX_SEED,
+            seed=random.getrandbits(64) if params.seed is None else params.seed & MAX_SEED,
             max_tokens=room if params.max_tokens is None else min(params.max_tokens, room),
             arrival_s=time.monotonic(),
             user=user,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeAlias
-from uuid import uuid4
 
 from app.services.engines import EngineRegistry
 from engine.engine import Delta, Engine, TokenLogprob, ToolCallDelta, Usage
@@ -115,7 +115,8 @@ async def from_first(first: Piece, rest: AsyncGenerator[Piece, None]) -> AsyncGe
 
 def new_head(prefix: str, kind: str, model_id: str) -> dict[str, Any]:
     """What all chunks of an answer share."""
-    return {"id": f"{prefix}-{uuid4().hex}", "object": kind, "created": int(time.time()), "model": model_id}
+    answer_id = f"{prefix}-{random.getrandbits(128):032x}"
+    return {"id": answer_id, "object": kind, "created": int(time.time()), "model": model_id}
 
 
 def logprob_of(token: TokenLogprob) -> float:

@@ -1,4 +1,7 @@
-"""What routes ask for: the services, who is asking, and the body as plain JSON values."""
+"""What routes ask for: the services, who is asking, and the body as plain JSON values.
+
+All are coroutines: of a plain function FastAPI would have a thread made or woken, for each request.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +18,12 @@ from store.tables import User
 MAX_COMMAS = 250_000        # millions of tiny values would keep the event loop for seconds, and take gigabytes
 
 
-def _services(request: Request) -> Services:
+async def _services(request: Request) -> Services:
     services: Services = request.app.state.services
     return services
 
 
-def _user(request: Request) -> User:
+async def _user(request: Request) -> User:
     """`app.middleware` has found out who it is, and refuses who it does not know; this only states it once more."""
     user: User | None = request.state.user
     if user is None:

@@ -51,7 +51,7 @@ async def create_chat_completion(
     sampling = parameters.sampling(
         max_tokens=parameters.length, logprobs=parameters.num_logprobs, grammar=parse_format(body)
     )
-    model = await services.models.find(parameters.model)
+    model_id = await services.models.known_id(parameters.model)
     requests = [
         ChatRequest(
             messages=messages,
@@ -63,12 +63,12 @@ async def create_chat_completion(
         )
         for params in sampling
     ]
-    pieces = answer(services.engines, model.id, [_ask(asked) for asked in requests])
+    pieces = answer(services.engines, model_id, [_ask(asked) for asked in requests])
     if not parameters.stream:
         choices = await unless_disconnected(request, collect(pieces, len(requests)))
-        return JSONResponse(_whole(choices, new_head("chatcmpl", "chat.completion", model.id)))
+        return JSONResponse(_whole(choices, new_head("chatcmpl", "chat.completion", model_id)))
     first = await unless_disconnected(request, anext(pieces))       # what is wrong from the start still gets its status
-    head = new_head("chatcmpl", "chat.completion.chunk", model.id)
+    head = new_head("chatcmpl", "chat.completion.chunk", model_id)
     return EventStream(_chunks(first, pieces, head, len(requests), parameters.includes_usage))
 
 

@@ -45,10 +45,10 @@ async def create_completion(request: Request, body: JsonObject, user: CurrentUse
     sampling = parameters.sampling(
         max_tokens=max_tokens, logprobs=parameters.logprobs, grammar=parse_format(body)
     )
-    model = await services.models.find(parameters.model)
+    model_id = await services.models.known_id(parameters.model)
     asks = [_ask(prompt, params, user.id) for prompt in prompts for params in sampling]
-    pieces = answer(services.engines, model.id, asks)
-    head = new_head("cmpl", "text_completion", model.id)
+    pieces = answer(services.engines, model_id, asks)
+    head = new_head("cmpl", "text_completion", model_id)
     if not parameters.stream:
         choices = await unless_disconnected(request, collect(pieces, len(asks)))
         return JSONResponse(_whole(choices, head, num_choices))

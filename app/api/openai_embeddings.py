@@ -43,11 +43,11 @@ async def create_embeddings(request: Request, body: JsonObject, user: CurrentUse
         raise InvalidRequest("Say which model: GET /v1/models lists them.", param="model")
     parameters = validate(EmbeddingParameters, body)
     inputs = _inputs(body.get("input"))
-    model = await services.models.find(parameters.model)
-    work = _embed(services.engines, model.id, inputs, dimensions=parameters.dimensions, user_id=user.id)
+    model_id = await services.models.known_id(parameters.model)
+    work = _embed(services.engines, model_id, inputs, dimensions=parameters.dimensions, user_id=user.id)
     embeddings = await unless_disconnected(request, work)
     as_base64 = parameters.encoding_format == "base64"
-    content = await asyncio.to_thread(_body, embeddings, model.id, as_base64=as_base64)      # megabytes, at times
+    content = await asyncio.to_thread(_body, embeddings, model_id, as_base64=as_base64)      # megabytes, at times
     return Response(content, media_type="application/json")
 
 

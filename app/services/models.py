@@ -54,6 +54,12 @@ class ModelService:
     async def find(self, model_id: str) -> Model:
         return await find_model(self._db, model_id)
 
+    async def known_id(self, model_id: str) -> str:
+        """The id again. Raises ModelNotFound; of one that is in memory the database is not asked."""
+        if model_id not in self._engines.loaded():
+            await self.find(model_id)
+        return model_id
+
     async def default(self) -> Model | None:
         return await self._db.read(models.default)
 

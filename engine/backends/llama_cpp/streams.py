@@ -94,8 +94,7 @@ class Streams:
         for row in rows:
             if row.slot in self._running:
                 self._running[row.slot].block_table = row.block_table
-            else:
-                self._admit(row)
+        self._admit([row for row in rows if row.slot not in self._running])
         self._loaded = {}
         self._pack()
 
@@ -151,15 +150,22 @@ class Streams:
         if shape != self.context.shape:
             self.reshape(shape)
 
-    def _admit(self, row: BatchRow) -> None:
+    def _admit(self, rows: list[BatchRow]) -> None:
+        """Into the lowest free streams: those first whose prefix was left in one of these."""
         taken = {sequence.stream for sequence in self._running.values()}
-        stream = next(stream for stream in range(self._limit.num_streams) if stream not in taken)
-        if not self._goes_on(stream, row):
+        free = [stream for stream in range(self._limit.num_streams) if stream not in taken][: len(rows)]
+        for row in list(rows):
+            stream = next((stream for stream in free if self._goes_on(stream, row)), None)
+            if stream is not None:
+                self._running[row.slot] = _Sequence(stream, row.position, row.block_table)
+                free.remove(stream)
+                rows.remove(row)
+        for stream, row in zip(free, rows, strict=True):
             pieces = self._find_blocks(row.restored_blocks)
             self._clear(stream)
             if pieces:
                 self._restore(stream, pieces, num_tokens=row.position)
-        self._running[row.slot] = _Sequence(stream, row.position, row.block_table)
+            self._running[row.slot] = _Sequence(stream, row.position, row.block_table)
 
     def _goes_on(self, stream: int, row: BatchRow) -> bool:
         """Where the row's prefix was left in this very stream: park what lies behind it there, and drop that."""
