@@ -44,7 +44,7 @@ START = """async (text) => {
         return prose.offsetHeight;
     };
 }"""
-WORDS = ["the", "quick", "model", "answers", "**boldly**", "with `code`", "[links](https://example.org/)", "12 or $x_1$"]
+WORDS = ["the quick", "model", "answers", "**boldly**", "with `code`", "[links](https://example.org/)", "12 or $x_1$"]
 FUNCTION = """\
 def function(first, second="text"):
     # a comment of the line

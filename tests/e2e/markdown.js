@@ -28,6 +28,17 @@ import("inglenook-markdown").then(({ MarkdownView }) => {
       view.update(text, false);
       return prose.innerHTML;
     },
+    /** HTML as it stands when all has come in, and nobody has said yet that this was all. */
+    beforeTheEnd(text, ends, id) {
+      let html = "";
+      this.grow(text, ends, id, (prose) => {
+        const copy = prose.cloneNode(true);
+        copy.querySelector(".nk-caret")?.remove();
+        copy.normalize();
+        html = copy.innerHTML;
+      });
+      return html;
+    },
     /** As on plain http, outside of this computer. */
     takeClipboardAway() {
       Object.defineProperty(navigator.clipboard, "writeText", { value: () => Promise.reject(new Error("not here")) });

@@ -113,7 +113,19 @@ FORMULAS = [
     ("$f(x)$-value, ($x$), \"$y$\"", 3),
 ]
 
-RICH = """\
+# What the text refers to. Where it comes first, nothing has to be shown otherwise later on.
+DEFINITIONS = """\
+[^1]: The first, with **bold**
+
+    and a second paragraph
+[^two]: The second.
+
+[ref]: https://example.org/ref
+[later]: https://example.org/later 'a title'
+
+"""
+
+BODY = """\
 # A heading with `code`
 
 Words with **bold**, *italics*, ~~struck~~, `code`, $x^2$ and a note[^1], at https://example.org/a_b and
@@ -176,19 +188,14 @@ def f(**kwargs):
 
 $5 and $10, 3 * 4 * 5, snake_case_name, a\\*b, 2 < 3 & 4 > 3, <b>no tag</b>
 
-[^1]: The first, with **bold**
-
-    and a second paragraph
-[^two]: The second.
-
-[ref]: https://example.org/ref
-[later]: https://example.org/later 'a title'
-
 ````md
 ```
 inner
 ```
 ````
 
-The end, *unclosed **marks and `ticks
+The end.
 """
+
+RICH = BODY + DEFINITIONS + "*unclosed **marks and `ticks\n"
+STEADY = DEFINITIONS + BODY

@@ -17,7 +17,7 @@ import pytest_asyncio
 from playwright.async_api import Page, Route, expect
 
 from tests.e2e.conftest import Server, chromium, sign_in, until
-from tests.e2e.markdown_texts import ATTACKS, ELSEWHERE, FORMULAS, HEAVY, RICH
+from tests.e2e.markdown_texts import ATTACKS, ELSEWHERE, FORMULAS, HEAVY, RICH, STEADY
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
@@ -292,6 +292,17 @@ async def test_a_text_that_grows_ends_as_if_it_had_come_at_once(sheet: Sheet) ->
                 grown = await sheet.page.evaluate("([text, ends]) => markdown.grow(text, ends, 'same')", [text, ends])
                 assert grown == whole, f"pieces of at most {most} of {text[:20]!r}"
         await sheet.page.evaluate("markdown.clear()")
+
+
+async def test_what_is_settled_while_it_grows_is_as_it_will_be(sheet: Sheet) -> None:
+    await sheet.set_formulas()
+    chance = random.Random(5)
+    whole = await sheet.page.evaluate("text => markdown.show(text, 'same')", STEADY)
+    for most in (1, 7, 50):
+        ends = [0]
+        while ends[-1] < len(STEADY):
+            ends.append(ends[-1] + chance.randint(1, most))
+        assert await sheet.page.evaluate("asked => markdown.beforeTheEnd(...asked, 'same')", [STEADY, ends]) == whole
 
 
 async def test_while_it_grows_nothing_changes_its_kind(sheet: Sheet) -> None:

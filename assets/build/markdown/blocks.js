@@ -25,14 +25,14 @@ export class Blocks {
     this.env = { references: {}, notes: newNotes(this.prefix) };
   }
 
-  /** All blocks of a text that grows no more. */
+  /** All blocks of a text that grows no more, as `grow` gives them. */
   whole(text) {
     this.reset();
     const env = { references: {}, notes: newNotes(this.prefix) };
-    return split(parse(text, env), text, env);
+    return { first: 0, blocks: split(parse(text, env), text, env), numbers: env.notes.numbers };
   }
 
-  /** The blocks of a text that grows, from the first that may have changed: {first, blocks}. */
+  /** The blocks of a text that grows, from the first that may have changed, and the numbers of its footnotes by label. */
   grow(text) {
     if (!text.startsWith(this.text)) this.reset();
     this.text = text;
@@ -47,7 +47,7 @@ export class Blocks {
     }
     const first = this.numSettled;
     this.settle(blocks, source);
-    return { first, blocks };
+    return { first, blocks, numbers: env.notes.numbers };
   }
 
   /** A block is settled as soon as another has begun below, on a line that is whole. */

@@ -11,8 +11,8 @@ export class Notes {
     this.shown = new Map(); // label -> {html, number, element}
   }
 
-  /** `blocks` are those of kind "footnote_open". Gives the element of the last one, or null. */
-  show(blocks, root) {
+  /** `blocks` are those of kind "footnote_open", `numbers` those that the text up to now gives them. */
+  show(blocks, numbers, root) {
     if (!blocks.length) {
       this.section?.remove();
       this.section = null;
@@ -26,7 +26,7 @@ export class Notes {
       const { label } = block.tokens[0].meta;
       if (labels.has(label)) continue; // the first one holds
       labels.add(label);
-      this.showNote(label, block);
+      this.showNote(label, block, numbers.get(label) ?? Infinity); // nothing refers to it: it stands behind the others
     }
     for (const [label, { element }] of this.shown) {
       if (labels.has(label)) continue;
@@ -42,9 +42,8 @@ export class Notes {
     return section;
   }
 
-  showNote(label, { tokens, env }) {
-    const { numbers, prefix } = env.notes;
-    const number = numbers.get(label) ?? Infinity; // nothing refers to it: it stands behind the others
+  showNote(label, { tokens, env }, number) {
+    const { prefix } = env.notes;
     const html = render(tokens.slice(1, -1), env);
     const old = this.shown.get(label);
     if (old?.html === html && old.number === number) return;
@@ -67,6 +66,7 @@ export class Notes {
     });
   }
 
+  /** The element of the last note, or null. */
   last() {
     return this.section?.querySelector("li:last-child") ?? null;
   }

@@ -34,10 +34,11 @@ export class MarkdownView {
   update(text, writing) {
     const source = text.includes("\r") ? text.replace(/\r\n?/g, "\n") : text;
     this.caret.remove();
-    const { first, blocks } = writing ? this.blocks.grow(source) : { first: 0, blocks: this.blocks.whole(source) };
+    const { first, blocks, numbers } = writing ? this.blocks.grow(source) : this.blocks.whole(source);
     blocks.forEach((block, index) => this.show(block, first + index));
     while (this.shown.length > first + blocks.length) this.shown.pop().element.remove();
-    this.notes.show(this.shown.filter(({ kind }) => kind === "footnote_open").map(({ block }) => block), this.root);
+    const notes = this.shown.filter(({ kind }) => kind === "footnote_open").map(({ block }) => block);
+    this.notes.show(notes, numbers, this.root);
     if (writing && this.shown.length) this.caret.put(this.lastElement());
     setFormulas(this.root);
   }
