@@ -67,6 +67,28 @@ ATTACKS = [
     "# <img src=x onerror=fall()>\n\n> <script>fall()</script>\n\n1. <svg/onload=fall()>",
 ]
 
+# Tries all that a page can do to reach another one, and says what came of it; and what leaves by itself.
+NETWORK_HTML = f"""\
+<!doctype html><html><head><link rel=stylesheet href={ELSEWHERE}/a.css><link rel=dns-prefetch href={ELSEWHERE}>
+<base href={ELSEWHERE}/>
+<style>@import "{ELSEWHERE}/b.css"; h1 {{ color: rgb(1, 2, 3); background: url({ELSEWHERE}/c.png) }}</style>
+<script src={ELSEWHERE}/d.js></script></head><body><h1>Shown</h1><img src={ELSEWHERE}/e.png onerror="parent.fall()">
+<iframe src={ELSEWHERE}/f></iframe><form action={ELSEWHERE}/g><button>send</button></form>
+<script>
+  document.querySelector("h1").textContent = "Ran";
+  for (const reach of [() => parent.fall(), () => top.fall(), () => top.document.cookie, () => localStorage.length,
+                       () => new Image().src = "{ELSEWHERE}/h.png", () => new WebSocket("wss://elsewhere.example/"),
+                       () => navigator.sendBeacon("{ELSEWHERE}/i"), () => open("{ELSEWHERE}/j"),
+                       () => import("{ELSEWHERE}/k.js"), () => document.forms[0].submit(),
+                       () => new Worker("{ELSEWHERE}/l.js"), () => top.location = "{ELSEWHERE}/m"])
+    try {{ reach() }} catch {{}}
+  fetch("{ELSEWHERE}/n").catch(() => fetch("/healthz")).catch(() => document.querySelector("h1").append(", refused"));
+</script></body></html>
+"""
+LEAVING_HTML = f"""\
+<meta http-equiv=refresh content="0;url={ELSEWHERE}/refresh"><script>location = "{ELSEWHERE}/away"</script>
+"""
+
 # Would take the page minutes, or gigabytes, where nothing bounded them.
 HEAVY = [
     "$\\def\\a{" + "x" * 1500 + "}" + "\\a" * 1000 + "$",

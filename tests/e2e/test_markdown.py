@@ -17,7 +17,7 @@ import pytest_asyncio
 from playwright.async_api import Page, Route, expect
 
 from tests.e2e.conftest import Server, chromium, sign_in, until
-from tests.e2e.markdown_texts import ATTACKS, ELSEWHERE, FORMULAS, HEAVY, RICH, STEADY
+from tests.e2e.markdown_texts import ATTACKS, ELSEWHERE, FORMULAS, HEAVY, LEAVING_HTML, NETWORK_HTML, RICH, STEADY
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
@@ -28,26 +28,6 @@ ALLOWED = {
     "label", "li", "ol", "p", "pre", "s", "section", "span", "strong", "sup", "svg", "table", "tbody", "td", "th",
     "thead", "tr", "ul", "use",
 }
-NETWORK_HTML = f"""\
-<!doctype html><html><head><link rel=stylesheet href={ELSEWHERE}/a.css><link rel=dns-prefetch href={ELSEWHERE}>
-<base href={ELSEWHERE}/>
-<style>@import "{ELSEWHERE}/b.css"; h1 {{ color: rgb(1, 2, 3); background: url({ELSEWHERE}/c.png) }}</style>
-<script src={ELSEWHERE}/d.js></script></head><body><h1>Shown</h1><img src={ELSEWHERE}/e.png onerror="parent.fall()">
-<iframe src={ELSEWHERE}/f></iframe><form action={ELSEWHERE}/g><button>send</button></form>
-<script>
-  document.querySelector("h1").textContent = "Ran";
-  for (const reach of [() => parent.fall(), () => top.fall(), () => top.document.cookie, () => localStorage.length,
-                       () => new Image().src = "{ELSEWHERE}/h.png", () => new WebSocket("wss://elsewhere.example/"),
-                       () => navigator.sendBeacon("{ELSEWHERE}/i"), () => open("{ELSEWHERE}/j"),
-                       () => import("{ELSEWHERE}/k.js"), () => document.forms[0].submit(),
-                       () => new Worker("{ELSEWHERE}/l.js"), () => top.location = "{ELSEWHERE}/m"])
-    try {{ reach() }} catch {{}}
-  fetch("{ELSEWHERE}/n").catch(() => fetch("/healthz")).catch(() => document.querySelector("h1").append(", refused"));
-</script></body></html>
-"""
-LEAVING_HTML = f"""\
-<meta http-equiv=refresh content="0;url={ELSEWHERE}/refresh"><script>location = "{ELSEWHERE}/away"</script>
-"""
 
 
 @dataclass
