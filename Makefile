@@ -33,7 +33,7 @@ check: lint      ## lint and the quick tests: before every commit
 	@$(BIN)/python -m pytest -q -m "not slow and not e2e" $(ARGS)
 
 bundle:          ## rebuild the browser's bundle in assets/ (needs Node.js and npm)
-	@cd assets/build && npm install --no-audit --no-fund && npm run build
+	@cd assets/build && npm ci --no-audit --no-fund && npm run build
 
 bench-start: python  ## time from the command to the first page and the first token
 	@$(SETUP) check

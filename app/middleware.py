@@ -49,6 +49,7 @@ SECURITY_HEADERS = {
     "Referrer-Policy": "same-origin",       # with "no-referrer" a browser sends our own forms with "Origin: null"
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
+    "X-DNS-Prefetch-Control": "off",        # a link in an answer must not tell its host's name server that it was read
 }
 
 ClientOwner = Callable[[str], str | None]       # id of a NiceGUI client -> id of its user; None: no such client

@@ -176,7 +176,7 @@ def _describe(path: Path, name: str = "", adapters: Sequence[Adapter] = ()) -> M
     stat = path.stat()
     stems = [adapter.path.stem for adapter in adapters]
     return Model(
-        id=_slug(name or "-".join([path.stem, *stems])),
+        id=_slug(name if name and adapters else "-".join([path.stem, *stems])),
         name=name or " + ".join([header.name or path.stem, *stems]),
         path=str(path),
         file_format="gguf",

@@ -1,14 +1,20 @@
-// Bundles markdown.js with its libraries into ../vendor/markdown/index.js, and collects their licences beside it.
-//   npm install && npm run build
+// Bundles markdown/ with its libraries into ../vendor/markdown: index.js, and what is fetched with the first formula, KaTeX
+// with its style sheet and fonts. Their licences are collected beside them.
+//   npm ci && npm run build
 import { build } from "esbuild";
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { createHash } from "node:crypto";
+import { copyFile, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 
 const OUT = new URL("../vendor/markdown/", import.meta.url);
+const KATEX = "node_modules/katex/dist";
+const FONTS = "fonts/";
 
-await mkdir(OUT, { recursive: true });
+await rm(OUT, { recursive: true, force: true });
+await mkdir(new URL(FONTS, OUT), { recursive: true });
 const { metafile } = await build({
-  entryPoints: ["markdown.js"],
-  outfile: new URL("index.js", OUT).pathname,
+  entryPoints: ["markdown/index.js", "markdown/katex.js"],
+  outdir: OUT.pathname,
+  external: ["./katex.js"],
   bundle: true,
   format: "esm",
   target: "es2022",
@@ -17,19 +23,30 @@ const { metafile } = await build({
   legalComments: "none",
   metafile: true,
 });
+await writeStyles();
+await writeLicences();
+await writeFile(new URL("SOURCES.txt", OUT), `${await digest()}\n`);
 
-const packages = new Set(
-  Object.keys(metafile.inputs)
-    .map((path) => path.match(/node_modules\/((?:@[^/]+\/)?[^/]+)\//)?.[1])
-    .filter(Boolean),
-);
-const texts = [];
-for (const name of [...packages].sort()) {
-  const { version, license } = JSON.parse(await readFile(`node_modules/${name}/package.json`, "utf8"));
-  texts.push(`${name} ${version} (${license})\n\n${await licence(name)}`);
+/** In the layer of our own style sheets, and with the one kind of fonts that all browsers of today read. */
+async function writeStyles() {
+  const css = (await readFile(`${KATEX}/katex.min.css`, "utf8")).replace(/,url\([^)]+\) format\("(?:woff|truetype)"\)/g, "");
+  const names = [...css.matchAll(/url\(fonts\/([^)]+)\)/g)].map(([, name]) => name);
+  if (!names.length || names.some((name) => !name.endsWith(".woff2"))) throw new Error(`fonts of KaTeX: ${names}`);
+  for (const name of names) await copyFile(`${KATEX}/fonts/${name}`, new URL(FONTS + name, OUT));
+  await writeFile(new URL("katex.css", OUT), `@layer components{${css}}\n`);
 }
-await writeFile(new URL("LICENCES.txt", OUT), texts.join(`\n${"-".repeat(80)}\n\n`));
-console.log(`${packages.size} packages: ${[...packages].sort().join(", ")}`);
+
+async function writeLicences() {
+  const inputs = Object.keys(metafile.inputs);
+  const packages = new Set(inputs.map((path) => path.match(/node_modules\/((?:@[^/]+\/)?[^/]+)\//)?.[1]).filter(Boolean));
+  const texts = [];
+  for (const name of [...packages].sort()) {
+    const { version, license } = JSON.parse(await readFile(`node_modules/${name}/package.json`, "utf8"));
+    texts.push(`${name} ${version} (${license})\n\n${await licence(name)}`);
+  }
+  await writeFile(new URL("LICENCES.txt", OUT), texts.join(`\n${"-".repeat(80)}\n\n`));
+  console.log(`${packages.size} packages: ${[...packages].sort().join(", ")}`);
+}
 
 async function licence(name) {
   for (const file of ["LICENSE", "LICENSE.md", "LICENSE.txt", "LICENSE-MIT.txt", "license"]) {
@@ -40,4 +57,12 @@ async function licence(name) {
     }
   }
   throw new Error(`${name} carries no licence text`);
+}
+
+/** Of all that the bundle is made from: a test compares it, so that no change stays out of what is committed. */
+async function digest() {
+  const hash = createHash("sha256");
+  const sources = (await readdir("markdown")).sort().map((name) => `markdown/${name}`);
+  for (const name of ["build.mjs", "package-lock.json", ...sources]) hash.update(await readFile(name));
+  return hash.digest("hex");
 }

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import AsyncIterator, Iterator
-from contextlib import closing
+from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -136,6 +136,12 @@ def fresh_server(tmp_path: Path) -> Iterator[Server]:
 
 @pytest_asyncio.fixture
 async def browser() -> AsyncIterator[Browser]:
+    async with chromium() as started:
+        yield started
+
+
+@asynccontextmanager
+async def chromium() -> AsyncIterator[Browser]:
     executable = next(filter(None, map(shutil.which, BROWSERS)), None)
     assert executable, "these tests need Chromium: apt-get install chromium"
     async with async_playwright() as playwright:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from tests.ui.conftest import Home, Person
 from ui.theme import ASSETS, STYLES
 
 UI = ASSETS.parent / "ui"
+BUNDLE = ASSETS / "build"
 ADDRESS = re.compile(r"""(?:href|src)=["']([^"'#$][^"']*)["']|url\(["']?([^"')]+)["']?\)""")
 
 
@@ -49,10 +51,11 @@ async def test_only_the_font_of_the_first_words_is_preloaded(ada: Person) -> Non
 def test_every_icon_that_is_used_is_drawn() -> None:
     drawn = set(re.findall(r'<symbol id="nk-([a-z0-9-]+)"', (ASSETS / "icons" / "lucide.svg").read_text()))
     used = set[str]()
-    for file in (file for kind in ("*.py", "*.js", "*.html") for file in UI.rglob(kind)):
+    pages = (file for kind in ("*.py", "*.js", "*.html") for file in UI.rglob(kind))
+    for file in (*pages, *BUNDLE.glob("markdown/*.js")):
         text = file.read_text(encoding="utf-8")
         used |= set(re.findall(r"#nk-([a-z0-9-]+)", text))
-        used |= set(re.findall(r"""\bicon(?:_button)?\(["']([a-z0-9-]+)["']""", text))
+        used |= set(re.findall(r"""\bicon(?:_button|Button)?\(["']([a-z0-9-]+)["']""", text))
         used |= set(re.findall(r"""icon(?:_name)?[:=] ?["']([a-z0-9-]+)["']""", text))
         used |= set(re.findall(r"""menu_item\("[^"]+", "([a-z0-9-]+)\"""", text))
     assert used and used <= drawn, used - drawn
@@ -60,7 +63,24 @@ def test_every_icon_that_is_used_is_drawn() -> None:
 
 def test_the_bundle_carries_its_licences() -> None:
     text = (ASSETS / "vendor" / "markdown" / "LICENCES.txt").read_text(encoding="utf-8")
-    for name in ("dompurify", "highlight.js", "markdown-it"):
+    for name in ("dompurify", "highlight.js", "katex", "markdown-it"):
         assert re.search(rf"^{re.escape(name)} \d", text, re.MULTILINE), name
     assert Path(ASSETS / "icons" / "LICENCE-lucide.txt").is_file()
     assert len(list((ASSETS / "fonts").glob("OFL-*.txt"))) == 2
+
+
+def test_the_bundle_is_built_from_what_is_here() -> None:
+    digest = hashlib.sha256()
+    for path in [BUNDLE / "build.mjs", BUNDLE / "package-lock.json", *sorted((BUNDLE / "markdown").iterdir())]:
+        digest.update(path.read_bytes())
+    built_from = (ASSETS / "vendor" / "markdown" / "SOURCES.txt").read_text(encoding="utf-8").strip()
+    assert built_from == digest.hexdigest(), "assets/build has changed: make bundle"
+
+
+async def test_what_the_bundle_fetches_later_is_there(ada: Person) -> None:
+    async with ada.http() as browser:
+        html = (await browser.get("/")).text
+        [folder] = re.findall(r'"inglenook-markdown/": ?"([^"]+)"', html)
+        css = (await browser.get(f"{folder}katex.css")).text
+        for name in ("index.js", "katex.js", *{first or second for first, second in ADDRESS.findall(css)}):
+            assert (await browser.get(folder + name)).status_code == 200, name

@@ -1,21 +1,17 @@
 // One answer: its text as it is written, what it waits for, what became of it, and what can be done with it.
 // The text comes over a stream of its own (ui/stream.py), in pieces with absolute offsets: a piece that comes twice does no harm.
-import { copyText, MarkdownView } from "markdown_view";
+import { copyText, MarkdownView } from "inglenook-markdown";
 
 const RETRY_MS = 2000;
 const COPIED_MS = 1600;
 const SPOKEN_MS = 5000;
+const REST = 3; // times as long as the drawing took
 
 // Keyboards go on where they were: at the same button of the answer that took this one's place, or in the conversation.
 function focusAgain(label) {
   const button = [...document.querySelectorAll(".nk-answer:last-child .nk-ib")].find((each) => each.ariaLabel === label);
   const useful = button?.disabled ? button.parentElement.querySelector(":enabled") : button;
   (useful ?? document.getElementById("chat"))?.focus({ preventScroll: true });
-}
-
-function showCopied(button, copied) {
-  button.setAttribute("aria-label", copied ? "Copied" : "Copy code");
-  button.querySelector("use").setAttribute("href", copied ? "#nk-check" : "#nk-copy");
 }
 
 export default {
@@ -34,7 +30,7 @@ export default {
         <span v-else class="nk-embers"><i></i><i></i><i></i></span>
         <span v-if="now.wait?.title"><b>{{ now.wait.title }}</b> {{ now.wait.detail }}</span>
       </div>
-      <div v-show="hasText" class="prose" ref="prose" @click="copyCode"></div>
+      <div v-show="hasText" class="prose" ref="prose"></div>
       <div v-if="notice" class="nk-notice" :class="notice.tone">
         <svg class="nk-i nk-i-16" aria-hidden="true"><use :href="'#nk-' + notice.icon"/></svg>
         <span class="nk-grow"><b>{{ notice.title }}</b> {{ notice.detail }}</span>
@@ -100,7 +96,8 @@ export default {
 
   created() {
     this.text = this.content;
-    this.frame = 0;
+    this.frame = this.rest = 0;
+    this.restUntil = 0; // ms, as performance.now counts
     this.source = null;
     this.retry = 0;
   },
@@ -116,13 +113,13 @@ export default {
     setTimeout(() => focusAgain(ariaLabel));
   },
   mounted() {
-    this.view = new MarkdownView(this.$refs.prose);
+    this.view = new MarkdownView(this.$refs.prose, this.messageId);
     this.render();
     if (this.writing) this.listen();
   },
   unmounted() {
     this.hangUp();
-    cancelAnimationFrame(this.frame);
+    this.undraw();
   },
 
   methods: {
@@ -150,31 +147,36 @@ export default {
       if (offset + piece.length <= this.text.length) return;
       this.text = this.text.slice(0, offset) + piece;
       this.hasText = true;
-      this.frame ||= requestAnimationFrame(() => this.render());
+      this.draw();
     },
     finish(state) {
       this.hangUp();
       this.now = { ...state, wait: null };
       this.render();
-      this.spoken = this.$refs.prose.innerText; // for screen readers: once, when it is whole
+      this.spoken = this.view.spoken(); // for screen readers: once, when it is whole
       setTimeout(() => (this.spoken = ""), SPOKEN_MS);
     },
+    // At the next frame; after one that took long the page gets its turn first, so that a slow device stays usable.
+    draw() {
+      if (this.frame || this.rest) return;
+      const wait = this.restUntil - performance.now();
+      if (wait <= 0) this.frame = requestAnimationFrame(() => this.render());
+      else this.rest = setTimeout(() => ((this.rest = 0), this.draw()), wait);
+    },
     render() {
-      cancelAnimationFrame(this.frame);
-      this.frame = 0;
+      this.undraw();
+      const start = performance.now();
       this.view.update(this.text, this.writing);
+      this.restUntil = performance.now() + REST * (performance.now() - start);
+    },
+    undraw() {
+      cancelAnimationFrame(this.frame);
+      clearTimeout(this.rest);
+      this.frame = this.rest = 0;
     },
     async copyAll() {
-      await copyText(this.text);
-      this.copied = true;
+      this.copied = await copyText(this.text);
       setTimeout(() => (this.copied = false), COPIED_MS);
-    },
-    async copyCode(event) {
-      const button = event.target.closest("[data-copy-code]");
-      if (!button) return;
-      await copyText(button.closest("figure").querySelector("code").textContent);
-      showCopied(button, true);
-      setTimeout(() => showCopied(button, false), COPIED_MS);
     },
   },
 };

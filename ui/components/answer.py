@@ -29,7 +29,6 @@ def answer_state(message: Message, model: Model | None) -> dict[str, Any]:
 class Answer(
     Element,
     component="answer.js",
-    dependencies=["markdown_view.js"],
     esm={"inglenook-markdown": str(ASSETS / "vendor" / "markdown")},
 ):
     """Emits `again`, `continue` and `branch` (-1 or 1)."""

@@ -1,6 +1,4 @@
-// What the answer component needs from others: markdown to tokens, code to spans, and the cleaning of both.
-// The languages are those that people paste most; any other fence is shown as plain text.
-import DOMPurify from "dompurify";
+// The languages whose code is coloured: those that people paste most. Code in any other is shown as plain text.
 import hljs from "highlight.js/lib/core";
 import bash from "highlight.js/lib/languages/bash";
 import c from "highlight.js/lib/languages/c";
@@ -28,7 +26,6 @@ import swift from "highlight.js/lib/languages/swift";
 import typescript from "highlight.js/lib/languages/typescript";
 import xml from "highlight.js/lib/languages/xml";
 import yaml from "highlight.js/lib/languages/yaml";
-import MarkdownIt from "markdown-it";
 
 const languages = {
   bash, c, cpp, csharp, css, diff, dockerfile, go, ini, java, javascript, json, kotlin, lua, makefile, php, powershell,
@@ -36,4 +33,4 @@ const languages = {
 };
 for (const [name, definition] of Object.entries(languages)) hljs.registerLanguage(name, definition);
 
-export { DOMPurify, hljs, MarkdownIt };
+export { hljs };

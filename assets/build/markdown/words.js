@@ -1,0 +1,20 @@
+// All that the renderer says to people, beside what a model wrote.
+export const WORDS = {
+  backToText: "Back to the text",
+  code: "Code",
+  copied: "Copied",
+  copyCode: "Copy code",
+  download: (name) => `Download ${name}`,
+  footnote: (number) => `Footnote ${number}`,
+  footnotes: "Footnotes",
+  formulaBroken: "This formula could not be read. This is its source.",
+  notCopied: "Not copied: select the text and copy it by hand",
+  opensElsewhere: (host) => `Opens ${host} in a new tab`,
+  picture: "Picture",
+  plainText: "text",
+  preview: "Preview",
+  previewOf: (language) => `Preview of ${language}`,
+  runScripts: "Run scripts",
+  scriptsOff: "Scripts are off here.",
+  wrap: "Wrap lines",
+};
