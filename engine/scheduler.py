@@ -227,7 +227,8 @@ class Scheduler:
             if taken is None:
                 break                                      # nobody passes it, or a large prompt would never start
             self._admit(sequence, num_cached_tokens=taken.num_tokens)
-            step.budget = min(step.budget, self.step_budget.num_prompt_tokens(taken.num_tokens))
+            num_first = self.step_budget.num_first_tokens(taken.num_tokens, sequence.num_lacking_tokens)
+            step.budget = min(step.budget, num_first)
             coming.update(self.blocks.coming_names(sequence))
             step.share_out(sequence, restored_blocks=self.blocks.restored_blocks(sequence, taken))
 

@@ -21,6 +21,8 @@ ATTENTION_TILE_TOKENS = 64         # GGML_FA_TILE_Q: attention over fewer tokens
 PART_TILE_COST = 2.0               # costs so much more (measured from 2,000 tokens on)
 LEAST_CHUNK_TOKENS = 8             # fewer waste the reading of the weights, and tell little of what a token costs
 
+GROWTH_TOKENS = 1024               # beside others: 4 x 1024 to 4 x 8192 of the starter model takes 0.4 s
+
 DEEP_TOKENS = 2000                 # where a token is taken to cost twice as much, until it has been measured
 _LEARNING_RATE = 0.5               # of a step's surprise, what is believed
 _LEAST_SHARE = 1e-3                # of the first guess: no cost is ever nothing
@@ -47,6 +49,13 @@ class StepBudget:
         self._writing_s = sum(self._cost_s(PART_TILE_COST * sequence.num_computed_tokens) for sequence in writing)
         depth = max((sequence.num_computed_tokens for sequence in reading), default=0)
         return min(self._max_tokens, len(writing) + self.num_prompt_tokens(depth))
+
+    def num_first_tokens(self, depth: int, num_lacking: int) -> int:
+        """As `num_prompt_tokens`, of one that enters. For a long one the context may have to grow: that takes a step."""
+        num_tokens = self.num_prompt_tokens(depth)
+        if self._is_timed and self._writing_s and num_lacking > GROWTH_TOKENS:
+            return min(num_tokens, LEAST_CHUNK_TOKENS)
+        return num_tokens
 
     def num_prompt_tokens(self, depth: int) -> int:
         """Of a prompt, in the step being planned, after `depth` tokens: whole tiles, or what there is time for.

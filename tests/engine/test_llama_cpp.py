@@ -177,6 +177,14 @@ def test_streams_stay_packed_and_in_order_whoever_leaves(make: Make, monkeypatch
     assert [len(each) for each in streams] == [6, 6, 5, 4, 4, 3, 3, 2, 2, 1, 1, 1]
 
 
+@pytest.mark.parametrize("num_stories", [1, 6])                  # short, and deep in its stream
+def test_a_sequence_that_moves_into_a_hole_goes_on_as_if_alone(make: Make, num_stories: int) -> None:
+    drive = Driver(make(max_num_batched_tokens=1024))
+    moves = ask("moves", STORY * num_stories, max_tokens=30)
+    drive.run(ask("ends", "first", max_tokens=5), moves, ask("comes later", "third", max_tokens=40))
+    assert_same({"moves": drive.tokens["moves"]}, alone(make, moves))
+
+
 def test_blocks_of_a_running_sequence_are_copied_when_somebody_wants_them(make: Make) -> None:
     drive = Driver(make())
     drive.submit(ask("runs", STORY, max_tokens=30))

@@ -143,6 +143,10 @@ class Context:
     def clear_stream(self, stream: int) -> None:
         native().llama_memory_seq_rm(self._memory, stream, -1, -1)
 
+    def copy_stream(self, source: int, target: int) -> None:
+        """Done within the next pass, all cells at once, used or not. Not for recurrent models."""
+        native().llama_memory_seq_cp(self._memory, source, target, -1, -1)
+
     def cut_stream(self, stream: int, num_tokens: int) -> None:
         """Drop what lies behind the first `num_tokens` tokens."""
         if not native().llama_memory_seq_rm(self._memory, stream, num_tokens, -1):

@@ -20,6 +20,8 @@ from engine.errors import EngineFailed
 
 BLOCK_SIZE = 16
 
+DEEP_PART = 4                       # of a stream's cells, one part in so many: then copying all of them is cheaper
+
 _NOWHERE = -1                       # in the table of a sequence that ended: nobody looks for this block any more
 
 
@@ -190,9 +192,16 @@ class Streams:
             sequence = by_stream.pop()
             self._clear(hole)
             if sequence.num_tokens:
-                self.context.write_stream(hole, self.context.read_stream(sequence.stream))
-                self.context.clear_stream(sequence.stream)
+                self._move(sequence, hole)
             sequence.stream = hole
+
+    def _move(self, sequence: _Sequence, target: int) -> None:
+        """A deep sequence by the library's own copy of all cells; a short one by its state, which is less."""
+        if self.layout is not None and sequence.num_tokens > self.context.shape.num_cells // DEEP_PART:
+            self.context.copy_stream(sequence.stream, target)
+        else:
+            self.context.write_stream(target, self.context.read_stream(sequence.stream))
+        self.context.clear_stream(sequence.stream)
 
     # -- KV in and out of streams --------------------------------------------------------------------------------------
 
