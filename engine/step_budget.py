@@ -51,7 +51,7 @@ class StepBudget:
         return min(self._max_tokens, len(writing) + self.num_prompt_tokens(depth))
 
     def num_first_tokens(self, depth: int, num_lacking: int) -> int:
-        """As `num_prompt_tokens`, of one that enters. For a long one the context may have to grow: that takes a step."""
+        """As `num_prompt_tokens`, of one that enters. For a long one the context may have to grow: a step's time."""
         num_tokens = self.num_prompt_tokens(depth)
         if self._is_timed and self._writing_s and num_lacking > GROWTH_TOKENS:
             return min(num_tokens, LEAST_CHUNK_TOKENS)

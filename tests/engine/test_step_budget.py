@@ -155,3 +155,12 @@ class TestInTheScheduler:
         drive.submit(request("comes back", "x" * 3900 + "y" * 150))
         drive.step()
         assert drive.steps[-1] == (1, 27)
+
+
+def test_a_long_prompt_that_enters_beside_others_gets_little_at_first() -> None:
+    steps = budget()
+    steps.num_tokens([writes()])
+    assert steps.num_first_tokens(0, 6000) == 8
+    assert steps.num_first_tokens(0, 200) == steps.num_prompt_tokens(0) == 65
+    steps.num_tokens([])
+    assert steps.num_first_tokens(0, 6000) == steps.num_prompt_tokens(0) > 65
