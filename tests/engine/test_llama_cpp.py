@@ -87,6 +87,7 @@ class TestTheContext:
         assert start.grown_to(1, 1, limit) == start
         assert start.grown_to(3, 1025, limit) == ContextShape(4, 2048)
         assert start.grown_to(5, 3000, limit) == ContextShape(6, 3072)
+        assert start.grown_to(2, 6000, ContextShape(6, 8192)) == ContextShape(2, 6912)
 
     def test_grows_under_a_running_sequence_which_does_not_notice(self, make: Make) -> None:
         runs, long = ask("runs", STORY, max_tokens=40), ask("long", STORY * 15, max_tokens=5)     # of 1275 tokens

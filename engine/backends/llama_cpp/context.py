@@ -37,11 +37,15 @@ class ContextShape:
     num_cells: int
 
     def grown_to(self, num_streams: int, num_cells: int, limit: ContextShape) -> ContextShape:
-        """The next shape that holds so much, by doubling, within `limit`: growing costs a copy, and should be rare."""
-        return ContextShape(
-            _doubled(self.num_streams, num_streams, limit.num_streams),
-            _doubled(self.num_cells, num_cells, limit.num_cells),
-        )
+        """The next shape that holds so much, within `limit`.
+
+        Growing costs a copy, and should be rare: so both double. Where a sequence wants more cells than that, it gets
+        an eighth to spare and no more, for the library writes to every cell at once.
+        """
+        cells = self.num_cells
+        if cells < num_cells:
+            cells = min(whole_cells(max(2 * cells, num_cells + num_cells // 8)), limit.num_cells)
+        return ContextShape(_doubled(self.num_streams, num_streams, limit.num_streams), min(cells, limit.num_cells))
 
 
 def _doubled(size: int, wanted: int, limit: int) -> int:
