@@ -5,25 +5,22 @@ load it on the engine's thread. Called on the event loop by the registry of engi
 from __future__ import annotations
 
 import asyncio
-import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import structlog
 
-from engine.backends.embedder import EmbedderInfo
 from engine.core import EngineCore
-from engine.embedding import EmbeddingEngine
 from engine.engine import Engine, EngineInfo
 from engine.errors import ModelLoadError
 from engine.gguf import GgufHeader, read_header
 from engine.hardware import Machine, cpu_device, find_gpus, gpu_device, inspect_machine
+from engine.load_embedding import start_embedding
 from engine.local import LocalEngine
-from engine.lora import Adapter, AdapterHeader, read_adapters
-from engine.memory import DEFAULT_CONTEXT_TOKENS, DeviceFacts, LayerFacts, MemoryPlan, ModelFacts, plan
+from engine.lora import read_adapters
+from engine.memory import DeviceFacts, MemoryPlan, plan
 from engine.memory import LoadLimits as LoadLimits
+from engine.model_spec import ModelSpec as ModelSpec
+from engine.model_spec import facts_of, with_draft
 from engine.scheduler import max_sequence_tokens
 from engine.select import select_backend
 from engine.step_budget import ATTENTION_TILE_TOKENS
@@ -33,23 +30,9 @@ if TYPE_CHECKING:
     from engine.backends.llama_cpp.trial import Candidate, TrialResult
 
 DEFAULT_SYSTEM_PROMPT = "You are a helpful assistant."
-EMBEDDING_PASS_S = 0.15
 MAX_CHUNK_TOKENS = 8 * ATTENTION_TILE_TOKENS   # of prompts in a step; more gain nothing
 
-_BLOCK = re.compile(r"blk\.(\d+)\.")
-
 logger = structlog.get_logger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class ModelSpec:
-    """A model on disk, and what is laid over it. `version` tells one content from another."""
-
-    model_id: str
-    name: str
-    path: Path
-    version: str
-    adapters: tuple[Adapter, ...] = ()
 
 
 async def load_engine(spec: ModelSpec, limits: LoadLimits) -> Engine:
@@ -79,9 +62,9 @@ async def _load(spec: ModelSpec, limits: LoadLimits) -> Engine:
             raise ModelLoadError(
                 f"{spec.name} embeds texts; adapters act only on models that write. Add it again without them."
             )
-        return await _start_embedding(spec, header, machine, limits)
+        return await start_embedding(spec, header, machine, limits)
     main_gpu, gpu = await _choose_gpu(limits)
-    facts = _with_draft(_facts(spec, header, adapters, limits), draft_header)
+    facts = with_draft(facts_of(spec, header, adapters, limits), draft_header)
     host = cpu_device(machine, limits.promised_bytes)
     memory_plan = plan(facts, host, limits, gpu)
     candidate = Candidate(
@@ -150,32 +133,6 @@ async def _start_core(
     return await EngineCore.start(spec.model_id, lambda: LlamaCppBackend(config), max_queue=limits.max_queue)
 
 
-def _facts(
-    spec: ModelSpec, header: GgufHeader, adapters: Sequence[AdapterHeader], limits: LoadLimits
-) -> ModelFacts:
-    """Of the model with its adapters: their matrices lie where the weights do that they act on."""
-    kv_bytes = header.kv_bytes_by_layer(limits.kv_type)
-    weight_bytes = [0] * header.block_count
-    output_bytes = 0
-    tensors = (*header.tensors, *(tensor for adapter in adapters for tensor in adapter.tensors))
-    shares_output = all(tensor.name != "output.weight" for tensor in header.tensors)
-    for tensor in tensors:
-        block = _BLOCK.match(tensor.name)
-        if block and int(block[1]) < header.block_count:
-            weight_bytes[int(block[1])] += tensor.num_bytes
-        elif tensor.name.startswith("output") or (shares_output and tensor.name.startswith("token_embd.")):
-            output_bytes += tensor.num_bytes
-    return ModelFacts(
-        name=spec.name,
-        weight_bytes=sum(tensor.num_bytes for tensor in tensors),
-        kv_bytes_per_token=sum(kv_bytes),
-        context_length=header.context_length,
-        layers=tuple(map(LayerFacts, weight_bytes, kv_bytes)),
-        output_bytes=output_bytes,
-        shares_output=shares_output,
-    )
-
-
 def _info(
     spec: ModelSpec, header: GgufHeader, memory_plan: MemoryPlan, core: EngineCore, limits: LoadLimits
 ) -> EngineInfo:
@@ -213,16 +170,6 @@ def _read_draft(spec: ModelSpec, limits: LoadLimits) -> GgufHeader | None:
     return read_header(limits.draft_model)
 
 
-def _with_draft(facts: ModelFacts, draft: GgufHeader | None) -> ModelFacts:
-    if draft is None:
-        return facts
-    return replace(
-        facts,
-        weight_bytes=facts.weight_bytes + draft.weight_bytes,
-        draft_kv_bytes_per_token=draft.kv_bytes_per_token(),
-    )
-
-
 async def _try_draft(header: GgufHeader, num_threads: int, machine: Machine, limits: LoadLimits) -> DraftConfig:
     from engine.backends.llama_cpp.draft import DraftConfig  # noqa: PLC0415
     from engine.backends.llama_cpp.trial import Candidate, try_model  # noqa: PLC0415
@@ -232,83 +179,3 @@ async def _try_draft(header: GgufHeader, num_threads: int, machine: Machine, lim
     return DraftConfig(
         path=header.part_paths[0], options=trial.options, kv_bytes_per_token=header.kv_bytes_per_token()
     )
-
-
-# -- models that embed -------------------------------------------------------------------------------------------------
-
-
-async def _start_embedding(
-    spec: ModelSpec, header: GgufHeader, machine: Machine, limits: LoadLimits
-) -> EmbeddingEngine:
-    from engine.backends.llama_cpp.embedder import EmbedderConfig, LlamaCppEmbedder  # noqa: PLC0415
-    from engine.backends.llama_cpp.trial import Candidate, try_model  # noqa: PLC0415
-
-    memory_plan = _plan_embedding(spec, header, machine, limits)
-    candidate = Candidate(
-        paths=header.part_paths, pooling=header.pooling, num_threads=limits.threads or machine.num_cores
-    )
-    trial = await try_model(candidate, processor=machine.processor, state_dir=limits.state_dir)
-    if not trial.options.flash_attention:
-        memory_plan = _plan_embedding(spec, header, machine, limits, flash_attention=False)
-
-    config = EmbedderConfig(
-        path=spec.path,
-        pooling=header.pooling,
-        options=trial.options,
-        max_model_len=memory_plan.max_model_len,
-        max_num_batched_tokens=_pass_tokens(trial.prefill_tokens_per_s),
-        bytes_per_token=memory_plan.kv_bytes // memory_plan.max_model_len,
-        num_threads=candidate.num_threads,
-    )
-
-    def describe(embedder: EmbedderInfo) -> EngineInfo:
-        return EngineInfo(
-            model_id=spec.model_id,
-            name=spec.name,
-            version=spec.version,
-            backend=f"{embedder.name} {embedder.version}",
-            device=embedder.device,
-            quantisation=header.quantisation,
-            max_model_len=embedder.max_model_len,
-            max_num_seqs=embedder.max_num_inputs,
-            has_chat_template=False,
-            embedding_width=embedder.width,
-            weight_bytes=embedder.weight_bytes,
-            kv_bytes=embedder.kv_bytes,
-        )
-
-    return await EmbeddingEngine.start(
-        spec.model_id, lambda: LlamaCppEmbedder(config), describe, max_queue=limits.max_queue
-    )
-
-
-def _pass_tokens(prefill_tokens_per_s: float) -> int:
-    """Whole tiles, as many as take about EMBEDDING_PASS_S: a cancelled input is not waited for, others take turns."""
-    num_tiles = round(prefill_tokens_per_s * EMBEDDING_PASS_S / ATTENTION_TILE_TOKENS)
-    return min(max(num_tiles * ATTENTION_TILE_TOKENS, ATTENTION_TILE_TOKENS), MAX_CHUNK_TOKENS)
-
-
-def _plan_embedding(
-    spec: ModelSpec, header: GgufHeader, machine: Machine, limits: LoadLimits, *, flash_attention: bool = True
-) -> MemoryPlan:
-    """For one pass over the longest input: shorter ones that share a pass take no more."""
-    longest = min(limits.context_tokens or DEFAULT_CONTEXT_TOKENS, header.context_length)
-    facts = replace(
-        _facts(spec, header, (), limits),
-        kv_bytes_per_token=_pass_bytes_per_token(header, longest, flash_attention=flash_attention),
-    )
-    one_pass = replace(limits, max_num_seqs=1, cache_bytes=0)
-    return plan(facts, cpu_device(machine, limits.promised_bytes), one_pass)
-
-
-def _pass_bytes_per_token(header: GgufHeader, num_tokens: int, *, flash_attention: bool) -> int:
-    """Of a pass over `num_tokens`; measured with BERT and llama, a tenth to two thirds more than they took.
-
-    The library makes room for a token's logits even where none are asked for, and computes them where a model is
-    causal. Without flash attention each head's scores of all tokens are held at once.
-    """
-    logits = header.vocab_size * 4 * (2 if header.is_causal else 1)
-    activations = 12 * (header.embedding_length + header.feed_forward_length)
-    scores = num_tokens * (4 if flash_attention else 4 + 6 * header.head_count)
-    kv = header.kv_bytes_per_token() if header.is_causal else 0
-    return logits + activations + scores + kv
