@@ -68,7 +68,10 @@ def import_chats(
     user: Owner,
     data_dir: DataDir = None,
 ) -> None:
-    """Add the chats in a file to one person's. Those that are there already are known again."""
+    """Add the chats in a file to one person's. Those that are there already are known again.
+
+    It ends with 1 where the file could not be read, or nothing in it could.
+    """
     result = _with_services(data_dir, user, lambda services, owner: services.imports.read_here(owner.id, file))
     for skipped in result.skipped:
         where = ", ".join(filter(None, [skipped.file, f"entry {skipped.position}" if skipped.position else ""]))
@@ -76,6 +79,7 @@ def import_chats(
     print(_sentence(result))
     if result.problem:
         print(f"inglenook: {result.problem}", file=sys.stderr)
+    if result.problem or (result.num_skipped and not any(result.counts.values())):
         sys.exit(FAILED)
 
 

@@ -42,17 +42,20 @@ class BlockFolder:
         make_private(self.path)
         write_about(self.path, self._scope)
         contents: list[BlockContent] = []
+        damages: list[str] = []
         for path in self._ledger.paths_in(self.path):
             try:
                 contents.append(read_content(path, block_size=self._block_size, token_bytes=self._token_bytes))
             except (DamagedBlock, OSError) as error:
-                logger.warning("kv_block_damaged", reason=str(error))
+                damages.append(str(error))
                 self._ledger.remove(path)
+        _tell(damages)
         return contents
 
     def read(self, names: Iterable[int]) -> dict[int, memoryview]:
         """KV of the blocks that can be read. The others are for `drop`: what is computed again is written again."""
         found: dict[int, memoryview] = {}
+        damages: list[str] = []
         for depth, name in enumerate(names):
             path = self._path_of(name)
             try:
@@ -60,9 +63,10 @@ class BlockFolder:
                     path, block_size=self._block_size, token_bytes=self._token_bytes, key=self._key
                 )
             except (DamagedBlock, OSError) as error:
-                logger.warning("kv_block_damaged", reason=str(error))
+                damages.append(str(error))
             else:
                 self._touch(path, depth)
+        _tell(damages)
         return found
 
     def write(self, content: BlockContent, depth: int, buffers: Sequence[memoryview]) -> bool:
@@ -97,3 +101,9 @@ class BlockFolder:
 
     def _path_of(self, name: int) -> Path:
         return self.path / file_name(name)
+
+
+def _tell(damages: list[str]) -> None:
+    """One line, however many they are. What they held is computed again."""
+    if damages:
+        logger.warning("kv_blocks_damaged", number=len(damages), first=damages[0])

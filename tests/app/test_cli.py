@@ -95,6 +95,12 @@ class TestChats:
             assert word in each.err
         assert not (tmp_path / "new.json").exists()
 
+    def test_a_file_of_which_nothing_could_be_read_is_a_failure(
+        self, inglenook: Inglenook, anna: str, tmp_path: Path
+    ) -> None:
+        done = inglenook("import", str(write_json(tmp_path / "odd.json", [5, "six"])), "--user", anna)
+        assert (done.exit_code, done.out) == (1, "0 added, 0 updated, 0 known, 2 skipped.\n")
+
 
 class TestHelp:
     @pytest.mark.parametrize(
