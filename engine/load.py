@@ -79,7 +79,7 @@ async def _load(spec: ModelSpec, limits: LoadLimits) -> Engine:
     if memory_plan.gpu_layers and not trial.options.gpu_layers:
         logger.warning("layers do not run on the GPU; the processor has them all", model=spec.model_id)
         memory_plan = plan(facts, host, limits)
-    draft = await _try_draft(draft_header, candidate.num_threads, machine, limits) if draft_header else None
+    draft = await _try_draft(spec, draft_header, candidate.num_threads, machine, limits) if draft_header else None
     core = await _start_core(spec, candidate, trial, memory_plan, limits, draft)
     try:
         info = _info(spec, header, memory_plan, core, limits)
@@ -160,22 +160,31 @@ def _info(
 
 
 def _read_draft(spec: ModelSpec, limits: LoadLimits) -> GgufHeader | None:
-    """None where none is set. It does not draft for itself: then the setting is another model's."""
+    """None where none is set, or none can be read: answers come without, if slower.
+
+    A model does not draft for itself: then the setting is another's.
+    """
     if limits.draft_model is None or limits.draft_model == spec.path:
         return None
-    if not limits.draft_model.is_file():
-        raise ModelLoadError(
-            f"draft_model is set to {limits.draft_model}, where there is no file. Correct it, or leave it out."
-        )
-    return read_header(limits.draft_model)
+    try:
+        return read_header(limits.draft_model)
+    except (ModelLoadError, OSError) as error:
+        logger.warning("draft_model_left_out", model=spec.model_id, reason=str(error))
+        return None
 
 
-async def _try_draft(header: GgufHeader, num_threads: int, machine: Machine, limits: LoadLimits) -> DraftConfig:
+async def _try_draft(
+    spec: ModelSpec, header: GgufHeader, num_threads: int, machine: Machine, limits: LoadLimits
+) -> DraftConfig | None:
     from engine.backends.llama_cpp.draft import DraftConfig  # noqa: PLC0415
     from engine.backends.llama_cpp.trial import Candidate, try_model  # noqa: PLC0415
 
     candidate = Candidate(paths=header.part_paths, num_threads=num_threads)
-    trial = await try_model(candidate, processor=machine.processor, state_dir=limits.state_dir)
+    try:
+        trial = await try_model(candidate, processor=machine.processor, state_dir=limits.state_dir)
+    except ModelLoadError as error:
+        logger.warning("draft_model_left_out", model=spec.model_id, reason=str(error))
+        return None
     return DraftConfig(
         path=header.part_paths[0], options=trial.options, kv_bytes_per_token=header.kv_bytes_per_token()
     )

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+import structlog
 
 from engine.backends.base import BackendInfo
 from engine.backends.llama_cpp.abort_flag import AbortFlag
@@ -33,6 +34,8 @@ from engine.sampler import sample_row
 START_SHAPE = ContextShape(num_streams=1, num_cells=1024)
 
 _SAMPLE_TOKENS = 3                  # enough of a sequence to learn the layout of its state
+
+logger = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,18 +184,18 @@ class LlamaCppBackend:
         )
 
     def _load_draft(self) -> DraftModel | None:
+        """None where it does not fit this model: the setting may be another's, and answers are the same without."""
         config = self._config
-        if config.draft is None:
+        if config.draft is None or not self._can_speculate:
             return None
-        if not self._can_speculate:
-            raise ModelLoadError(
-                f"{config.path.name} takes no draft model: what was guessed wrong cannot be cut from its state. "
-                "Leave draft_model out."
+        try:
+            return DraftModel(
+                config.draft, self._tokenizer,
+                max_num_seqs=config.max_num_seqs, max_model_len=config.max_model_len, num_threads=config.num_threads,
             )
-        return DraftModel(
-            config.draft, self._tokenizer,
-            max_num_seqs=config.max_num_seqs, max_model_len=config.max_model_len, num_threads=config.num_threads,
-        )
+        except ModelLoadError as error:
+            logger.warning("draft_model_left_out", model=config.path.name, reason=str(error))
+            return None
 
     @property
     def _can_speculate(self) -> bool:
