@@ -6,7 +6,6 @@ the engine's thread.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from engine.backends.torch.config import DecoderConfig
+from engine.backends.torch.folder import weight_files
 from engine.errors import ModelLoadError
 
 # Where the text model's tensors hang in files that hold more than it.
@@ -59,24 +59,6 @@ class Weights:
         if self.head is not self.embedding:
             tensors.append(self.head)
         return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
-
-
-def weight_files(folder: Path) -> list[Path]:
-    """All shards, in order. Raises ModelLoadError with the name of one that is missing."""
-    index = folder / "model.safetensors.index.json"
-    if not index.is_file():
-        files = sorted(folder.glob("*.safetensors"))
-        if not files:
-            raise ModelLoadError(f"{folder.name} holds no .safetensors file. Download the model again.")
-        return files
-    try:
-        names = sorted({str(name) for name in json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()})
-    except (OSError, ValueError, KeyError, AttributeError, RecursionError) as error:
-        raise ModelLoadError(f"{index.name} of {folder.name} cannot be read: {error}. Download it again.") from error
-    for name in names:
-        if Path(name).name != name or not (folder / name).is_file():
-            raise ModelLoadError(f"{name} is missing in {folder.name}. Download the model again: only that is fetched.")
-    return [folder / name for name in names]
 
 
 def read_weights(
