@@ -62,7 +62,7 @@ _RULES = (
     _Rule(_starts_with(b"ggml", b"lmgg", b"fmgg", b"tjgg"), None, "is in an old format. Take its GGUF file."),
     _Rule(_ends_in(".part", ".incomplete"), None, "is not downloaded whole. Resume the download."),
     _Rule(_ends_in(".gguf"), None, "is called .gguf but is not a GGUF file. Download it again."),
-    _Rule(lambda path, _head: path.is_dir(), None, "is a folder without a model. Choose a GGUF file or another folder."),
+    _Rule(lambda path, _head: path.is_dir(), None, "is a folder without a model. Choose a file, or another folder."),
     _Rule(lambda _path, _head: True, None, "is no model that can be run here. Take a GGUF file."),
 )
 

@@ -52,9 +52,14 @@ def _attend_span(
 ) -> None:
     end = span.start + span.num_tokens
     keys, values = kv.read(layer, span.table, span.length)
+    own = queries[span.start : end].transpose(0, 1)
+    if not span.num_before and softcap is None and (window is None or span.length <= window):
+        mixed[span.start : end] = F.scaled_dot_product_attention(
+            own[None], keys[None], values[None], is_causal=True, scale=scale, enable_gqa=own.shape[0] != keys.shape[0]
+        )[0].transpose(0, 1)
+        return
     at = torch.arange(span.num_before, span.length, device=queries.device)[:, None]
     seen = _seen(at, torch.arange(span.length, device=queries.device)[None, :], window)
-    own = queries[span.start : end].transpose(0, 1)
     mixed[span.start : end] = _attend(own[None], keys[None], values[None], seen, scale, softcap)[0].transpose(0, 1)
 
 

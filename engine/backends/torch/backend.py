@@ -6,25 +6,29 @@ A block id is an address in `PagedKv`: nothing moves when a sequence leaves, and
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-from engine.backends.base import BackendInfo
+from engine.backends.base import BackendInfo, Tokenizer
 from engine.backends.torch.attention import Span
 from engine.backends.torch.config import DecoderConfig, read_config
 from engine.backends.torch.decoder import Decoder, FlatStep
 from engine.backends.torch.paged_kv import BLOCK_SIZE, PagedKv
 from engine.backends.torch.tokenizer import FolderTokenizer
-from engine.backends.torch.weights import read_weights
+from engine.backends.torch.weights import Weights, read_weights
 from engine.batch import Batch, BatchRow, SampledToken, StepOutput
 from engine.disk_cache.blocks import DiskBlocks
 from engine.errors import EngineFailed
 from engine.proposer import Proposer
 from engine.sampler import sample_row
+
+if TYPE_CHECKING:
+    from engine.backends.torch.graph_decoder import GraphDecoder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +46,25 @@ class TorchConfig:
     speculate: bool = True
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadedModel:
+    """What lies in the folder, on the device."""
+
+    config: DecoderConfig
+    weights: Weights
+    tokenizer: Tokenizer
+
+
+def load_model(config: TorchConfig) -> LoadedModel:
+    """Raises ModelLoadError."""
+    described = read_config(config.folder)
+    tokenizer = FolderTokenizer(
+        config.folder, vocab_size=described.vocab_size, eos_token_ids=described.eos_token_ids
+    )
+    weights = read_weights(config.folder, described, getattr(torch, config.dtype), torch.device(config.device))
+    return LoadedModel(config=described, weights=weights, tokenizer=tokenizer)
+
+
 class _StepInterrupted(Exception):
     pass
 
@@ -49,29 +72,29 @@ class _StepInterrupted(Exception):
 class TorchBackend:
     """Raises ModelLoadError when it cannot be made."""
 
-    def __init__(self, config: TorchConfig) -> None:
+    def __init__(self, config: TorchConfig, load: Callable[[TorchConfig], LoadedModel] = load_model) -> None:
         if config.num_threads:
             torch.set_num_threads(config.num_threads)
         self._config = config
         self._device = torch.device(config.device)
-        dtype = getattr(torch, config.dtype)
-        described = read_config(config.folder)
-        self._tokenizer = FolderTokenizer(
-            config.folder, vocab_size=described.vocab_size, eos_token_ids=described.eos_token_ids
+        model = load(config)
+        described, self._tokenizer = model.config, model.tokenizer
+        self._decoder: Decoder | None = Decoder(described, model.weights, max_model_len=config.max_model_len)
+        # One block more than sequences get: rows that only fill up a graph work there.
+        self._kv: PagedKv | None = PagedKv(
+            described, config.num_blocks + 1, getattr(torch, config.dtype), self._device
         )
-        weights = read_weights(config.folder, described, dtype, self._device)
-        self._decoder: Decoder | None = Decoder(described, weights, max_model_len=config.max_model_len)
-        self._kv: PagedKv | None = PagedKv(described, config.num_blocks, dtype, self._device)
+        self._graphs = self._make_graphs(self._decoder, self._kv)
         self._is_interrupted = threading.Event()
         self._lengths: dict[int, int] = {}          # tokens with KV, by running slot
-        self._info = self._describe(described, weights.num_bytes, self._kv.num_bytes)
+        self._info = self._describe(described, model.weights.num_bytes, self._kv.num_bytes)
 
     @property
     def info(self) -> BackendInfo:
         return self._info
 
     @property
-    def tokenizer(self) -> FolderTokenizer:
+    def tokenizer(self) -> Tokenizer:
         return self._tokenizer
 
     @property
@@ -89,16 +112,22 @@ class TorchBackend:
     def execute(self, batch: Batch) -> StepOutput:
         for release in batch.released:
             del self._lengths[release.slot]
+            if self._graphs is not None:
+                self._graphs.forget(release.slot)
         if not batch.rows:
             return StepOutput([])
         if self._decoder is None or self._kv is None:
             raise EngineFailed("The model was unloaded. Load it again.")
         self._enter(batch.rows, self._kv)
-        try:
-            logits = self._decoder.forward(self._flatten(batch.rows), self._kv, self._check)
-        except _StepInterrupted:
-            return StepOutput([], was_interrupted=True)
-        tokens = _choose(logits, batch.rows)
+        if self._graphs is not None and self._graphs.takes(batch.rows):
+            logits, best = self._graphs.forward(batch.rows)     # over before it could be interrupted
+        else:
+            try:
+                logits = self._decoder.forward(self._flatten(batch.rows), self._kv, self._check)
+            except _StepInterrupted:
+                return StepOutput([], was_interrupted=True)
+            best = logits.argmax(dim=-1)
+        tokens = _choose(logits, best, batch.rows)
         for row, chosen in zip(batch.rows, tokens, strict=True):
             self._lengths[row.slot] = row.num_tokens_after(len(chosen))
         return StepOutput(tokens)
@@ -114,9 +143,20 @@ class TorchBackend:
             raise EngineFailed(f"Slots {sorted(self._lengths)} are held though nothing runs. Load the model again.")
 
     def close(self) -> None:
-        self._decoder = self._kv = None
+        self._decoder = self._kv = self._graphs = None
         if self._device.type == "cuda":
             torch.cuda.empty_cache()
+
+    def _make_graphs(self, decoder: Decoder, kv: PagedKv) -> GraphDecoder | None:
+        if self._device.type != "cuda":
+            return None
+        from engine.backends.torch.graph_decoder import GraphDecoder, can_graph  # noqa: PLC0415 - Triton is CUDA's
+
+        if not can_graph(decoder.config):
+            return None
+        return GraphDecoder(
+            decoder, kv, max_rows=self._config.max_num_seqs, max_model_len=self._config.max_model_len
+        )
 
     def _check(self) -> None:
         if self._is_interrupted.is_set():
@@ -189,11 +229,11 @@ def _spans(rows: Sequence[BatchRow], tables: Tensor) -> list[Span]:
     return spans
 
 
-def _choose(logits: Tensor, rows: Sequence[BatchRow]) -> list[tuple[SampledToken, ...]]:
-    """Where all are greedy and ask for nothing more, the device chooses, and only ids come back."""
+def _choose(logits: Tensor, best: Tensor, rows: Sequence[BatchRow]) -> list[tuple[SampledToken, ...]]:
+    """Where all are greedy and ask for nothing more, the device has chosen, and only ids come back."""
     if all(_is_plainly_greedy(row) for row in rows):
-        best = iter(logits.argmax(dim=-1).tolist())
-        return [(SampledToken(next(best)),) if row.sampling is not None else () for row in rows]
+        likeliest = iter(best.tolist())
+        return [(SampledToken(next(likeliest)),) if row.sampling is not None else () for row in rows]
     found = logits.cpu().numpy()
     tokens, start = [], 0
     for row in rows:

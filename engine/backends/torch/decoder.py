@@ -39,7 +39,11 @@ class Decoder:
         device = weights.embedding.device
         ropes = {repr(layer.rope): layer.rope for layer in config.layers}
         self._tables = {key: self._rotary(rope, max_model_len, device) for key, rope in ropes.items()}
-        self._scale = config.attention_scale or config.head_dim ** -0.5
+        self.scale = config.attention_scale or config.head_dim ** -0.5
+
+    def rotary(self, layer: int) -> tuple[Tensor, Tensor]:
+        """(cos, sin) of that layer, for all positions."""
+        return self._tables[repr(self.config.layers[layer].rope)]
 
     def forward(self, step: FlatStep, kv: PagedKv, check: Callable[[], None] = lambda: None) -> Tensor:
         """float32 logits [wanted, vocab]. `check` is called between layers: it may raise, to end the step there."""
@@ -89,7 +93,7 @@ class Decoder:
         queries, keys = turn(queries, cos, sin), turn(keys, cos, sin)
         kv.write(index, step.blocks, step.offsets, keys, values)
         mixed = attend_paged(
-            queries, kv, index, step.spans, window=config.layers[index].window, scale=self._scale,
+            queries, kv, index, step.spans, window=config.layers[index].window, scale=self.scale,
             softcap=config.attention_softcap,
         )
         return F.linear(mixed.reshape(num_tokens, heads * config.head_dim), layer.out, layer.out_bias)
