@@ -166,10 +166,10 @@ async def run(shape: str, repetitions: int, only: str) -> dict[str, Any]:
                 after = core.metrics
                 if repetition >= 0:
                     figures.setdefault(workload.name, []).append(speed)
-                    num_steps = max(after.steps - before.steps, 1)
+                    num_steps = max(after.steps_total - before.steps_total, 1)
                     whole, backend = (
                         1000 * (getattr(after, name) - getattr(before, name)) / num_steps
-                        for name in ("step_seconds", "backend_seconds")
+                        for name in ("step_seconds_total", "backend_seconds_total")
                     )
                     steps_ms[workload.name] = (num_steps, backend, whole - backend)
     finally:
