@@ -161,9 +161,9 @@ async def run(shape: str, repetitions: int, only: str) -> dict[str, Any]:
             for workload in workloads(config.vocab_size, repetition):
                 if only and only not in workload.name:
                     continue
-                before = core.metrics
+                before = core.snapshot()
                 speed = await measure(core, workload)
-                after = core.metrics
+                after = core.snapshot()
                 if repetition >= 0:
                     figures.setdefault(workload.name, []).append(speed)
                     num_steps = max(after.steps_total - before.steps_total, 1)
