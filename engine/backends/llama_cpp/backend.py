@@ -29,7 +29,7 @@ from engine.disk_cache.ledger import Scope, identities_of
 from engine.errors import EngineFailed, ModelLoadError
 from engine.lora import Adapter
 from engine.proposer import Proposer
-from engine.sampler import sample_row
+from engine.step_sampler import StepSampler
 
 START_SHAPE = ContextShape(num_streams=1, num_cells=1024)
 
@@ -85,6 +85,7 @@ class LlamaCppBackend:
             self._draft = self._load_draft()
             if self._draft:
                 undo.callback(self._draft.close)
+            self._sampler = StepSampler(self._model.vocab_size)
             self._info = self._describe(limit)
             self._disk = self._open_disk(identities)
             undo.pop_all()
@@ -166,13 +167,10 @@ class LlamaCppBackend:
             StreamRow(streams[i], rows[i].position, rows[i].token_ids, rows[i].num_sampled_from) for i in order
         ])
         tokens: list[tuple[SampledToken, ...]] = [()] * len(rows)
-        start = 0
-        for i in order:
-            row, end = rows[i], start + rows[i].num_sampled_from
-            tokens[i] = sample_row(logits[start:end], row)
-            self._streams.grew(row.slot, row.position + len(row.token_ids))
-            self._streams.keep(row.slot, row.num_tokens_after(len(tokens[i])))
-            start = end
+        for i, chosen in zip(order, self._sampler.sample(logits, [rows[i] for i in order]), strict=True):
+            tokens[i] = chosen
+            self._streams.grew(rows[i].slot, rows[i].position + len(rows[i].token_ids))
+            self._streams.keep(rows[i].slot, rows[i].num_tokens_after(len(chosen)))
         return tokens
 
     # -- at load -------------------------------------------------------------------------------------------------------
