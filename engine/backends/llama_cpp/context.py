@@ -107,8 +107,15 @@ class Context:
         if abort_flag is not None:
             abort_flag.install(self._pointer)
         self._vocab_size = model.vocab_size
+        self._num_threads = num_threads
         self._batch = NativeBatch(num_batch_tokens, shape.num_streams)
         self._scratch: Bytes = np.empty(0, np.uint8)
+
+    def use_threads(self, num_threads: int) -> None:
+        """For the passes that follow, whether of one token or of many."""
+        if num_threads != self._num_threads:
+            native().llama_set_n_threads(self._pointer, num_threads, num_threads)
+            self._num_threads = num_threads
 
     def decode(self, rows: Sequence[StreamRow]) -> NDArray[np.float32]:
         """One forward pass; rows in order of their streams. Gives logits [wanted, vocab_size], in the rows' order.
