@@ -478,7 +478,7 @@ class TestSpeculation:
         for _ in range(4):
             batch = drive.step()
         assert batch.rows[0].num_proposed > 0
-        (sequence,) = drive.scheduler._running.values()
+        (sequence,) = drive.scheduler._running
         backend = drive.backend
         assert backend._streams.context.num_tokens(backend._streams.stream_of(0)) == sequence.num_computed_tokens
         drive.run()

@@ -18,7 +18,7 @@ def driver(script: str = "0123456789abcdef", **limits: int | bool) -> Driver:
 
 
 def running_ids(drive: Driver) -> list[str]:
-    return [sequence.request.request_id for sequence in drive.scheduler._running.values()]
+    return [sequence.request.request_id for sequence in drive.scheduler._running]
 
 
 class TestOneSequence:
