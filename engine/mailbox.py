@@ -1,4 +1,4 @@
-"""The ways between the thread of an engine and the event loop: commands go in by a queue, on which the thread may sleep;
+"""The ways between the event loop and a thread of an engine: commands go in by a queue, on which the thread may sleep;
 what it tells comes out by `loop.call_soon_threadsafe`. Each worker has one, made on the event loop.
 """
 
