@@ -11,6 +11,7 @@ import asyncio
 import json
 import random
 import statistics
+import sys
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -198,7 +199,9 @@ def main() -> None:
     parser.add_argument("--shape", choices=[*SHAPES, "all"], default="all")
     parser.add_argument("--repetitions", type=int, default=3)
     parser.add_argument("--only", default="", help="workloads with this in their name")
+    parser.add_argument("--switch-interval-ms", type=float, default=5.0, help="of Python's threads")
     arguments = parser.parse_args()
+    sys.setswitchinterval(arguments.switch_interval_ms / 1000)
     name = torch.cuda.get_device_name()
     print(f"inglenook on torch {torch.__version__}, bf16, random weights, greedy, EOS ignored; {name}")
     results = []
