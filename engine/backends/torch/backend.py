@@ -27,7 +27,7 @@ from engine.batch import Batch, BatchRow, SampledToken, StepOutput
 from engine.disk_cache.blocks import DiskBlocks
 from engine.errors import EngineFailed
 from engine.proposer import Proposer
-from engine.sampler import sample_row
+from engine.step_sampler import StepSampler
 
 if TYPE_CHECKING:
     from engine.backends.torch.graph_decoder import GraphDecoder
@@ -91,6 +91,7 @@ class TorchBackend:
             described, config.num_blocks + 1, getattr(torch, config.dtype), self._device
         )
         self._graphs = self._make_graphs(self._decoder, self._kv)
+        self._sampler = StepSampler(described.vocab_size)
         self._is_interrupted = threading.Event()
         self._lengths: dict[int, int] = {}          # tokens with KV, by running slot
         self._info = self._describe(described, model.weights.num_bytes, self._kv.num_bytes)
@@ -133,7 +134,7 @@ class TorchBackend:
             except _StepInterrupted:
                 return StepOutput([], was_interrupted=True)
             best = logits.argmax(dim=-1)
-        tokens = _choose(logits, best, batch.rows)
+        tokens = _choose(logits, best, batch.rows, self._sampler)
         for row, chosen in zip(batch.rows, tokens, strict=True):
             self._lengths[row.slot] = row.num_tokens_after(len(chosen))
         return StepOutput(tokens)
@@ -273,18 +274,14 @@ def _spans(rows: Sequence[BatchRow], tables: Tensor) -> list[Span]:
     return spans
 
 
-def _choose(logits: Tensor, best: Tensor, rows: Sequence[BatchRow]) -> list[tuple[SampledToken, ...]]:
+def _choose(
+    logits: Tensor, best: Tensor, rows: Sequence[BatchRow], sampler: StepSampler
+) -> list[tuple[SampledToken, ...]]:
     """Where all are greedy and ask for nothing more, the device has chosen, and only ids come back."""
     if all(_is_plainly_greedy(row) for row in rows):
         likeliest = iter(best.tolist())
         return [(SampledToken(next(likeliest)),) if row.sampling is not None else () for row in rows]
-    found = logits.cpu().numpy()
-    tokens, start = [], 0
-    for row in rows:
-        end = start + row.num_sampled_from
-        tokens.append(sample_row(found[start:end], row))
-        start = end
-    return tokens
+    return sampler.sample(logits.cpu().numpy(), rows)
 
 
 def _is_plainly_greedy(row: BatchRow) -> bool:
