@@ -13,6 +13,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from app.services.container import Services
+from ui.delivery.install import deliver
 from ui.gate import gate_routes, page, place_of
 from ui.pages.chat import chat_page
 from ui.pages.models import models_page
@@ -29,6 +30,7 @@ DAY_S = 24 * 3600
 def install(app: FastAPI, services: Services) -> None:
     app.include_router(gate_routes(services))
     app.include_router(stream_routes(services))
+    deliver(app)
     _serve_assets(app)
     _forget_earlier_install()
     _make_pages(services)

@@ -2,8 +2,8 @@
 // with its style sheet and fonts. Their licences are collected beside them.
 //   npm ci && npm run build
 import { build } from "esbuild";
-import { createHash } from "node:crypto";
-import { copyFile, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { digest } from "./digest.mjs";
 
 const OUT = new URL("../vendor/markdown/", import.meta.url);
 const KATEX = "node_modules/katex/dist";
@@ -25,7 +25,7 @@ const { metafile } = await build({
 });
 await writeStyles();
 await writeLicences();
-await writeFile(new URL("SOURCES.txt", OUT), `${await digest()}\n`);
+await writeFile(new URL("SOURCES.txt", OUT), `${await digest("build.mjs", "markdown")}\n`);
 
 /** In the layer of our own style sheets, and with the one kind of fonts that all browsers of today read. */
 async function writeStyles() {
@@ -57,12 +57,4 @@ async function licence(name) {
     }
   }
   throw new Error(`${name} carries no licence text`);
-}
-
-/** Of all that the bundle is made from: a test compares it, so that no change stays out of what is committed. */
-async function digest() {
-  const hash = createHash("sha256");
-  const sources = (await readdir("markdown")).sort().map((name) => `markdown/${name}`);
-  for (const name of ["build.mjs", "package-lock.json", ...sources]) hash.update(await readFile(name));
-  return hash.digest("hex");
 }
