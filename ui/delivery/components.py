@@ -1,8 +1,8 @@
 """Our Vue components, and those of NiceGUI that we use, as two modules instead of a request each.
 
-A component's file is `import {…} from "…";` lines, its own constants and functions, and one `export default {…}`. Joined,
-each stands in a function of its own that returns it, under its name. A file of another form keeps its own request. What
-shows answers is apart, since it brings the markdown with it, which the first page can do without.
+A component's file is `import {…} from "…";` lines, its own constants and functions, and one `export default {…}`.
+Joined, each stands in a function of its own that returns it, under its name. A file of another form keeps its own
+request. What shows answers is apart, since it brings the markdown with it, which the first page can do without.
 """
 
 from __future__ import annotations
@@ -56,7 +56,8 @@ class Joined:
     def of(cls, components: Iterable[JsComponent]) -> Joined:
         wanted = sorted((each for each in components if _is_wanted(each.path)), key=lambda each: each.name)
         parts = [part for each in wanted if (part := Part.of(each))]
-        files, by_key = [], {}
+        files: list[MadeFile] = []
+        by_key: dict[str, tuple[str, MadeFile]] = {}
         for name, has_markdown in (("page.mjs", False), ("answers.mjs", True)):
             ours = [part for part in parts if (MARKDOWN in part.imports) is has_markdown]
             source = _module(ours)

@@ -1,4 +1,4 @@
-"""The one style sheet of every page: Quasar's and NiceGUI's rules in NiceGUI's layers, as far as they are used, then ours.
+"""The one style sheet of every page: Quasar's and NiceGUI's rules, in NiceGUI's layers and as far as used, then ours.
 
 Of Quasar's rules those are left out that speak of components which assets/vendor/quasar leaves out (their styles come
 with them, should one be used after all), of colours, spacings and grids that no page of ours names. NiceGUI's fonts,

@@ -60,7 +60,7 @@ def use_derived_template(joined: Joined) -> bool:
     source, _, _ = _original.get_source(templates.env, TEMPLATE)
     page = derived(source)
     if page is None:
-        log.warning("NiceGUI's page is not as it is known here: it loads more files than it need", version=NICEGUI_VERSION)
+        log.warning("pages load more files than they need: NiceGUI's has another form", version=NICEGUI_VERSION)
         templates.env.loader = _original
         Client.shared_head_html = OURS_ALONE
         return False
@@ -101,6 +101,5 @@ def _preloaded(joined: Joined, addresses: Iterable[str]) -> list[str]:
 
 
 def _markdown() -> list[str]:
-    return [
-        f"/_nicegui/{NICEGUI_VERSION}/esm/{key}/index.js" for key, module in esm_modules.items() if module.name == MARKDOWN
-    ]
+    folders = [key for key, module in esm_modules.items() if module.name == MARKDOWN]
+    return [f"/_nicegui/{NICEGUI_VERSION}/esm/{key}/index.js" for key in folders]

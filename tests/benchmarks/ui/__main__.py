@@ -15,6 +15,7 @@ import sys
 from collections.abc import Awaitable, Callable
 from importlib.metadata import version
 
+import psutil
 from playwright.async_api import Browser
 
 from tests.benchmarks.ui.figures import Figure, Skipped, table
@@ -31,6 +32,13 @@ REAL: dict[str, Measure] = {"pages": pages, "many-chats": many_chats}  # type: i
 PACED: dict[str, Measure] = {"streams": streams, "long-chat": long_chat, "memory": memory}  # type: ignore[dict-item]
 
 
+async def others() -> str:
+    """How busy the machine is with other work: times mean something where it is not."""
+    psutil.cpu_percent()
+    await asyncio.sleep(1)
+    return f"{psutil.cpu_percent():.0f}"
+
+
 async def run(only: set[str], repetitions: int) -> list[Figure | Skipped]:
     results: list[Figure | Skipped] = []
     async with furnished() as (data_dir, people), chromium() as browser:
@@ -41,7 +49,7 @@ async def run(only: set[str], repetitions: int) -> list[Figure | Skipped]:
                 continue
             async with served(data_dir, people, tokens_per_s=tokens_per_s) as server:
                 for name, measure in wanted.items():
-                    print(f"\n{name} ({server.what})", flush=True)
+                    print(f"\n{name} ({server.what}; {await others()} % of the machine busy before)", flush=True)
                     found = await measure(server, browser, repetitions)
                     print(table(found), flush=True)
                     results += found

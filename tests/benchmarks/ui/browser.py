@@ -14,11 +14,11 @@ VIEWPORT = {"width": 1440, "height": 900}
 # A page can be used when its line to the server is open, and what one came for has been painted.
 WATCH = """
 (() => {
+  const wanted = location.pathname.startsWith("/c/") ? ["textarea", ".nk-answer .prose > *"] : ["textarea"];
+  const painted = () => setTimeout(() => { window.usable_ms ??= performance.now(); });
   const look = () => {
-    const field = document.querySelector("textarea");
-    const is_there = window.did_handshake && field && (!location.pathname.startsWith("/c/") || document.querySelector(".nk-answer .prose > *"));
-    if (is_there) requestAnimationFrame(() => setTimeout(() => { window.usable_ms ??= performance.now(); }));
-    else requestAnimationFrame(look);
+    const isThere = window.did_handshake && wanted.every((each) => document.querySelector(each));
+    requestAnimationFrame(isThere ? painted : look);
   };
   requestAnimationFrame(look);
 })();
@@ -27,7 +27,7 @@ WATCH = """
 
 @dataclass            # Playwright leaves a mark on whose methods it calls
 class Wire:
-    """What went over the wire since this was attached, as Chromium's network stack counts it: compressed, with heads."""
+    """What went over the wire since this was attached, as Chromium counts it: compressed, with heads."""
 
     num_requests: int = 0
     num_bytes: int = 0
@@ -42,7 +42,7 @@ class Wire:
         session.on("Network.requestServedFromCache", lambda event: wire._drop(event["requestId"]))
         session.on("Network.responseReceived", wire._on_response)
         session.on("Network.loadingFinished", lambda event: wire._add(event["requestId"], event["encodedDataLength"]))
-        session.on("Network.webSocketCreated", lambda event: wire._on_socket(event))
+        session.on("Network.webSocketCreated", wire._on_socket)
         for name in ("webSocketFrameReceived", "webSocketFrameSent"):
             session.on(f"Network.{name}", lambda event: wire._add("", len(event["response"]["payloadData"].encode())))
         await session.send("Network.enable")

@@ -19,14 +19,14 @@ from typing import Any
 
 import httpx
 import psutil
-from sqlmodel import Session
+from sqlmodel import Session, select
 
 from app.security import SESSION_COOKIE
 from app.services.container import Services
 from app.settings import Settings
 from engine.load import load_engine
 from store.imports import IncomingConversation, IncomingMessage, merge
-from store.tables import MessageRole, User, UserRole, now
+from store.tables import Conversation, MessageRole, UserRole, now
 from tests.benchmarks.markdown import texts
 from tests.benchmarks.ui.server import make_model_known
 
@@ -49,16 +49,17 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class People:
-    """One with nothing, and one with a chat of a thousand messages and five thousand others."""
+    """One with a single chat, and one with a chat of a thousand messages and five thousand others."""
 
     newcomer: Person
+    short_chat_id: str
     veteran: Person
     long_chat_id: str
+    search_words: tuple[str, ...]       # that many chats of the veteran's hold
 
 
 async def furnish(data_dir: Path) -> People:
     settings = Settings(data_dir=data_dir)
-    data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     services = Services.open(settings, load_engine)
     try:
         await services.models.register_starter()
@@ -66,27 +67,45 @@ async def furnish(data_dir: Path) -> People:
         newcomer, veteran = [
             await services.accounts.add_user(name, PASSWORD, role=UserRole.ADMIN) for name in ("New Comer", "Vet Eran")
         ]
-        long_chat_id = await services.db.run(_write_chats, veteran.id)
-        people = [Person(user.id, await _session(services, user)) for user in (newcomer, veteran)]
-        return People(people[0], people[1], long_chat_id)
+        chats = Chats()
+        short_chat_id, long_chat_id = await services.db.run(chats.write, newcomer.id, veteran.id)
+        people = [
+            Person(user.id, await services.accounts.start_session(user)) for user in (newcomer, veteran)
+        ]
+        return People(people[0], short_chat_id, people[1], long_chat_id, chats.search_words)
     finally:
         await services.stop()
         services.close()
 
 
-async def _session(services: Services, user: User) -> str:
-    return await services.accounts.start_session(user)
+class Chats:
+    """Texts that are the same each time."""
 
+    def __init__(self) -> None:
+        self._chance = random.Random(7)
+        letters = "abcdefghijklmnoprstuvw"
+        self._words = ["".join(self._chance.choices(letters, k=self._chance.randint(3, 9))) for _ in range(5000)]
+        self.search_words = tuple(self._chance.sample(self._words, 8))
 
-def _write_chats(session: Session, user_id: str) -> str:
-    """The id of the long one, which is the newest."""
-    chance = random.Random(7)
-    vocabulary = ["".join(chance.choices("abcdefghijklmnoprstuvw", k=chance.randint(3, 9))) for _ in range(5000)]
+    def write(self, session: Session, newcomer_id: str, veteran_id: str) -> tuple[str, str]:
+        """The ids of the newcomer's one chat, and of the veteran's long one, which is the newest."""
+        for number in range(1, NUM_CHATS):
+            self._add(session, veteran_id, number, self._say(5), [self._say(30), self._say(120)])
+        text = "".join(block for block in texts()["100 kB of blocks"].splitlines(keepends=True) if "$" not in block)
+        contents = [part for _ in range(NUM_MESSAGES // 2) for part in (self._say(20), self._part_of(text))]
+        self._add(session, veteran_id, 0, "A thousand messages", contents)
+        self._add(session, newcomer_id, 0, "A few messages", contents[:6])
+        ids = {title: chat_id for chat_id, title in session.exec(select(Conversation.id, Conversation.title))}
+        return ids["A few messages"], ids["A thousand messages"]
 
-    def words(count: int) -> str:
-        return " ".join(chance.choices(vocabulary, k=count))
+    def _say(self, num_words: int) -> str:
+        return " ".join(self._chance.choices(self._words, k=num_words))
 
-    def add(number: int, title: str, contents: Sequence[str]) -> None:
+    def _part_of(self, text: str) -> str:
+        at = text.index("\n\n", self._chance.randrange(len(text) - 3000)) + 2
+        return text[at : at + 1500]
+
+    def _add(self, session: Session, user_id: str, number: int, title: str, contents: Sequence[str]) -> None:
         at = now() - timedelta(minutes=10 * (number + 1))
         messages = tuple(
             IncomingMessage(
@@ -101,22 +120,6 @@ def _write_chats(session: Session, user_id: str) -> str:
         )
         merge(session, user_id, incoming)
 
-    for number in range(1, NUM_CHATS):
-        add(number, words(5), [words(30), words(120)])
-    text = texts()["100 kB of blocks"]
-    starts = [chance.randrange(len(text) - 2000) for _ in range(NUM_MESSAGES // 2)]
-    contents = [part for at in starts for part in (words(20), text[text.rfind("\n\n", 0, at) + 2 : at + 1600])]
-    add(0, "A thousand messages", contents)
-    return _id_of(session, "A thousand messages")
-
-
-def _id_of(session: Session, title: str) -> str:
-    from sqlmodel import col, select
-
-    from store.tables import Conversation
-
-    return session.exec(select(Conversation.id).where(col(Conversation.title) == title)).one()
-
 
 @dataclass(slots=True)
 class Served:
@@ -125,6 +128,7 @@ class Served:
     url: str
     process: asyncio.subprocess.Process
     people: People
+    data_dir: Path
     what: str                       # for the table: which server it is
 
     async def tell(self, command: str) -> Any:
@@ -141,16 +145,11 @@ class Served:
     def rss_bytes(self) -> int:
         return int(psutil.Process(self.process.pid).memory_info().rss)
 
-    def cpu_s(self) -> tuple[float, float]:
-        """Of the whole process so far, and of its threads that compute tokens."""
-        ticks = os.sysconf("SC_CLK_TCK")
-        whole = engine = 0.0
-        for task in Path(f"/proc/{self.process.pid}/task").iterdir():
-            name, _, rest = (task / "stat").read_text().partition("(")[2].rpartition(")")
-            spent_s = sum(map(int, rest.split()[11:13])) / ticks
-            whole += spent_s
-            engine += spent_s if name.startswith("engine") else 0.0
-        return whole, engine
+    @property
+    def cpu_s(self) -> float:
+        """Of all its threads so far."""
+        times = psutil.Process(self.process.pid).cpu_times()
+        return float(times.user + times.system)
 
 
 @asynccontextmanager
@@ -173,7 +172,7 @@ async def served(data_dir: Path, people: People, *, tokens_per_s: float | None =
         try:
             url = await _url_of(process)
             await _model_ready(url, people)
-            yield Served(url, process, people, what)
+            yield Served(url, process, people, data_dir, what)
         finally:
             if process.returncode is None:
                 process.send_signal(signal.SIGTERM)
@@ -200,5 +199,4 @@ async def _model_ready(url: str, people: People) -> None:
 @asynccontextmanager
 async def furnished() -> AsyncIterator[tuple[Path, People]]:
     with tempfile.TemporaryDirectory(prefix="inglenook-bench-") as folder:
-        data_dir = Path(folder) / "data"
-        yield data_dir, await furnish(data_dir)
+        yield Path(folder), await furnish(Path(folder))

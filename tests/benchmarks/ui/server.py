@@ -2,10 +2,10 @@
 
     python -m tests.benchmarks.ui.server DATA_DIR TOKENS_A_SECOND
 
-Everything but the arithmetic is the product's: settings, door, store, generations, scheduler, engine thread, stream. Asked
-for "N tokens", the model writes N. Says its address as one line of JSON, then answers commands on stdin, a line each:
-`ask USER_ID COUNT NUM_TOKENS` starts as many chats and gives the ids of their answers, `clients` the number of NiceGUI
-clients that are held. Serves until SIGTERM.
+Everything but the arithmetic is the product's: settings, door, store, generations, scheduler, engine thread, stream.
+Asked for "N tokens", the model writes N. Says its address as one line of JSON, then answers commands on stdin, a line
+each: `ask USER_ID COUNT NUM_TOKENS` starts as many chats and gives the ids of their answers, `clients` the number of
+NiceGUI clients that are held. Serves until SIGTERM.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from nicegui import Client
 
 from app.main import Ready, Server
 from app.services.container import Services
+from app.services.engines import Loader
 from app.settings import Settings
 from engine.backends.scripted import ScriptedBackend
 from engine.backends.scripted_tokenizer import ByteTokenizer
@@ -81,7 +82,7 @@ class PacedBackend(ScriptedBackend):
         return (SampledToken(self._end_id if is_end else self._word_ids[index % len(WORDS)]),)
 
 
-def loader(tokens_per_s: float):  # type: ignore[no-untyped-def]  # noqa: ANN201
+def loader(tokens_per_s: float) -> Loader:
     async def load(spec: ModelSpec, limits: LoadLimits) -> Engine:
         core = await EngineCore.start(spec.model_id, lambda: PacedBackend(tokens_per_s), max_queue=limits.max_queue)
         info = EngineInfo(
