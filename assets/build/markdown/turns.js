@@ -36,6 +36,8 @@ function goOn() {
   });
 }
 
-window.addEventListener("beforeprint", () => {
+// Before anybody else prepares the page for it: frame.js goes through its links.
+const drawAll = () => {
   while (waiting.length) waiting.pop()();
-});
+};
+window.addEventListener("beforeprint", drawAll, { capture: true });
