@@ -36,8 +36,6 @@ function goOn() {
   });
 }
 
-// Before anybody else prepares the page for it: frame.js goes through its links.
-const drawAll = () => {
+window.addEventListener("beforeprint", () => {
   while (waiting.length) waiting.pop()();
-};
-window.addEventListener("beforeprint", drawAll, { capture: true });
+});
