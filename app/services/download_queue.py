@@ -1,0 +1,294 @@
+"""The queue of downloads: two run at a time, within the hours that an admin allows. On the event loop; the bytes travel
+on the hub's thread (`app.hub`). Called by `DownloadService` only.
+
+The rows of `download` are its memory, and one process at a time has it: a server, or a command where no server runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from typing import Any
+
+import structlog
+
+from app.errors import AppError, Conflict
+from app.hub.disk import Disk, NoRoom
+from app.hub.files import RemoteFile
+from app.hub.layout import Layout, LayoutName, layout_of
+from app.hub.pace import Hours, Pace, Patience
+from app.hub.transfer import Progress, Transfer, bytes_here
+from app.instance import AlreadyRunning, Instance
+from app.services.changes import Change, Changes
+from app.services.download_status import DownloadStatus, Meter, status_of_row, status_of_running
+from app.services.hub import HubService
+from app.settings import Settings
+from store import downloads
+from store import settings as stored_settings
+from store.database import Database
+from store.errors import StoreError
+from store.tables import Download, DownloadState
+
+MAX_RUNNING = 2
+ANNOUNCE_INTERVAL_S = 0.5
+LOOK_AGAIN_S = 30.0             # whether the hours have come, or gone, or another process has ended
+RULES_SETTING = "downloads"
+
+UNDER_WAY = (DownloadState.QUEUED, DownloadState.DOWNLOADING, DownloadState.VERIFYING)
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DownloadRules:
+    """What an admin may change while downloads run."""
+
+    layout: LayoutName = "own"              # of those that are asked for from now on
+    bytes_per_s: int | None = None          # of all together
+    hours: str = ""                         # "22:00-06:00"; "": always
+
+
+@dataclass(slots=True)
+class _Running:
+    progress: Progress
+    task: asyncio.Task[None]
+    meter: Meter = field(default_factory=Meter)
+
+
+class DownloadQueue:
+    def __init__(
+        self, db: Database, hub: HubService, changes: Changes, settings: Settings, disk: Disk, patience: Patience,
+        register: Callable[[Download, Layout], Awaitable[str]],
+    ) -> None:
+        """`register` makes a model of files that are whole, and gives its id; it may raise AppError."""
+        self._db = db
+        self._hub = hub
+        self._changes = changes
+        self._settings = settings
+        self._disk = disk
+        self._patience = patience
+        self._register = register
+        self.rows: dict[str, Download] = {}             # all of them, oldest first; `change` keeps the database alike
+        self.rules = DownloadRules(
+            layout=settings.download_layout, bytes_per_s=settings.download_bytes_per_s, hours=settings.download_hours
+        )
+        self._pace = Pace(self.rules.bytes_per_s)
+        self._running: dict[str, _Running] = {}
+        self._ticker: asyncio.Task[None] | None = None
+        self._instance: Instance | None = None          # held while this process has the queue
+        self._is_closed = False
+
+    async def start(self, *, resumes: bool) -> None:
+        """Take the queue. What ran when the last process ended goes on, or pauses; nothing is asked of the hub."""
+        self._instance = await asyncio.to_thread(self._claim)
+        self._apply(await self._stored_rules())
+        for row in await self._db.read(downloads.list_all):
+            self.rows[row.id] = row
+            if row.state in UNDER_WAY and self._instance is not None:
+                await self.change(row, state=DownloadState.QUEUED if resumes else DownloadState.PAUSED)
+            await self.count_bytes(row)
+        self.pump()
+
+    async def close(self) -> None:
+        """Stop what runs; its rows say that it did, so that the next start goes on. Idempotent."""
+        self._is_closed = True
+        tasks = [running.task for running in self._running.values()]
+        if self._ticker is not None:
+            tasks.append(self._ticker)
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+        if self._instance is not None:
+            self._instance.release()
+            self._instance = None
+
+    def check_is_ours(self) -> None:
+        if self._instance is None:
+            raise Conflict("Another Inglenook is downloading into this data folder. Wait for its end, or end it.")
+
+    async def set_rules(self, rules: DownloadRules) -> None:
+        """In force at once."""
+        await self._db.run(stored_settings.set_of_system, RULES_SETTING, asdict(rules))
+        self._apply(rules)
+        await self._mind_the_hours()
+        self.pump()
+        self.announce()
+
+    # --- one download ------------------------------------------------------------------------------------------------
+
+    def status(self, row: Download) -> DownloadStatus:
+        if (running := self._running.get(row.id)) is not None:
+            return status_of_running(row, running.progress, running.meter)
+        return status_of_row(row, waits_for=self._waits_for() if row.state is DownloadState.QUEUED else "")
+
+    async def enqueue(self, row: Download) -> None:
+        """Raises NoRoom."""
+        await self.count_bytes(row)
+        await self.check_room(row)
+        await self.change(row, state=DownloadState.QUEUED, reason="")
+        self.pump()
+        self.announce()
+
+    async def stop(self, row: Download, state: DownloadState) -> None:
+        """Returns when nothing of it runs any more. One that has ended meanwhile keeps the state in which it ended."""
+        if (running := self._running.get(row.id)) is not None:
+            running.task.cancel()
+            await asyncio.wait({running.task})
+        if row.state in UNDER_WAY:
+            await self.change(row, state=state, reason="", done_bytes=row.done_bytes)
+        self.announce()
+
+    async def forget(self, row: Download) -> None:
+        await self._db.run(downloads.remove, row.id)
+        self.rows.pop(row.id, None)
+        self.announce()
+
+    async def change(self, row: Download, **values: Any) -> None:
+        """Here at once, and in the database; if that cannot be written now, a later change may do it."""
+        for name, value in values.items():
+            setattr(row, name, value)
+        try:
+            await self._db.run(downloads.change, row.id, values)
+        except StoreError as error:
+            log.warning("a download's state could not be stored", repo=row.repo, reason=str(error))
+
+    def layout(self, row: Download) -> Layout:
+        return layout_of(
+            row.layout, models_dir=self._settings.models_dir.resolve(), cache_dir=self._settings.hub_cache_dir,
+            repo=row.repo, commit_sha=row.commit_sha, files=[RemoteFile(**each) for each in row.files],
+        )
+
+    async def count_bytes(self, row: Download) -> None:
+        """How much is there of one that does not run."""
+        if row.state is not DownloadState.ON_DISK and row.id not in self._running:
+            row.done_bytes = await asyncio.to_thread(bytes_here, self.layout(row))
+
+    async def check_room(self, row: Download) -> None:
+        """Beside what others are still to bring to the same place. Raises NoRoom with numbers."""
+        promised_bytes = sum(
+            other.total_bytes - (self._running[other.id].progress if other.id in self._running else other).done_bytes
+            for other in self.rows.values()
+            if other.id != row.id and other.state in UNDER_WAY and other.layout == row.layout
+        )
+        needed_bytes = row.total_bytes - row.done_bytes
+        await asyncio.to_thread(self._disk.check, self.layout(row).root, needed_bytes, promised_bytes)
+
+    def announce(self) -> None:
+        self._changes.announce_all(Change("downloads"))
+
+    # --- running -----------------------------------------------------------------------------------------------------
+
+    def pump(self) -> None:
+        """Start what may run, and watch over what waits."""
+        if self._is_closed:
+            return
+        if self._instance is not None and self._wait_for_hours_s() == 0:
+            waiting = [row for row in self.rows.values() if row.state is DownloadState.QUEUED]
+            for row in waiting[: max(0, MAX_RUNNING - len(self._running))]:
+                self._begin(row)
+        if self._ticker is None and any(row.state in UNDER_WAY for row in self.rows.values()):
+            self._ticker = asyncio.create_task(self._tick())
+
+    def _begin(self, row: Download) -> None:
+        row.state = DownloadState.DOWNLOADING
+        progress = Progress(total_bytes=row.total_bytes, done_bytes=row.done_bytes)
+        task = asyncio.create_task(self._run(row, progress))
+        self._running[row.id] = _Running(progress, task)
+        task.add_done_callback(lambda _task: self._ended(row))
+
+    def _ended(self, row: Download) -> None:
+        del self._running[row.id]
+        self.announce()
+        self.pump()
+
+    async def _run(self, row: Download, progress: Progress) -> None:
+        """To its end, which stands in the row. What cancels it says what its state is then."""
+        layout = self.layout(row)
+        await self.change(row, state=DownloadState.DOWNLOADING, reason="")
+        try:
+            await self._hub.run(lambda client: Transfer(
+                client=client, layout=layout, progress=progress, pace=self._pace, disk=self._disk,
+                patience=self._patience,
+            ).run())
+            model_id = await self._register(row, layout)
+        except asyncio.CancelledError:
+            row.done_bytes = progress.done_bytes
+            raise
+        except Exception as error:      # noqa: BLE001  whatever it was, the row says so
+            state, reason = _why(error)
+            row.done_bytes = progress.done_bytes
+            await self.change(row, state=state, reason=reason, done_bytes=progress.done_bytes)
+            log.warning("a download stopped", repo=row.repo, label=row.label, state=state.value, reason=reason)
+        else:
+            await self.change(
+                row, state=DownloadState.ON_DISK, reason="", model_id=model_id, done_bytes=row.total_bytes
+            )
+            log.info("a model was downloaded", repo=row.repo, label=row.label, model=model_id)
+
+    async def _tick(self) -> None:
+        """While something runs or waits: tell pages how far it is, and mind the hours."""
+        loop = asyncio.get_running_loop()
+        look_at_s = loop.time() + LOOK_AGAIN_S
+        while any(row.state in UNDER_WAY for row in self.rows.values()):
+            for running in self._running.values():
+                running.meter.sample(loop.time(), running.progress.done_bytes)
+            if self._running:
+                self.announce()
+            if loop.time() >= look_at_s:
+                look_at_s = loop.time() + LOOK_AGAIN_S
+                if self._instance is None:
+                    self._instance = await asyncio.to_thread(self._claim)
+                await self._mind_the_hours()
+                self.pump()
+            await asyncio.sleep(ANNOUNCE_INTERVAL_S if self._running else LOOK_AGAIN_S)
+        self._ticker = None
+
+    # --- hours, rules, and who has the queue -------------------------------------------------------------------------
+
+    async def _mind_the_hours(self) -> None:
+        if self._wait_for_hours_s() > 0:
+            for download_id in list(self._running):
+                await self.stop(self.rows[download_id], DownloadState.QUEUED)
+
+    def _wait_for_hours_s(self) -> float:
+        return Hours(self.rules.hours).wait_s(datetime.now())
+
+    def _waits_for(self) -> str:
+        if self._wait_for_hours_s() > 0:
+            return f"Waits for the hours in which downloads may run, {self.rules.hours}."
+        if self._instance is None:
+            return "Waits for another Inglenook that is downloading into the same data folder."
+        return "Waits until another download is done."
+
+    def _claim(self) -> Instance | None:
+        try:
+            return Instance.claim(self._settings.data_dir / "downloads")
+        except AlreadyRunning:
+            return None
+
+    async def _stored_rules(self) -> DownloadRules:
+        stored = await self._db.read(stored_settings.get_of_system, RULES_SETTING)
+        try:
+            return DownloadRules(**stored) if stored else self.rules
+        except TypeError:           # of another version
+            return self.rules
+
+    def _apply(self, rules: DownloadRules) -> None:
+        self.rules = rules
+        self._pace.bytes_per_s = rules.bytes_per_s
+
+
+def _why(error: Exception) -> tuple[DownloadState, str]:
+    match error:
+        case NoRoom():
+            return DownloadState.PAUSED, str(error)
+        case AppError() | StoreError():
+            return DownloadState.FAILED, str(error)
+        case OSError():
+            reason = f"The files cannot be written: {error.strerror or error}. Correct that, then resume."
+            return DownloadState.FAILED, reason
+    log.error("a download broke", exc_info=error)
+    return DownloadState.FAILED, "Something went wrong inside Inglenook; its log says what. Resume to try again."
