@@ -62,6 +62,12 @@ class Variant:
     def weight_files(self) -> tuple[RemoteFile, ...]:
         return tuple(file for file in self.files if file.name.lower().endswith((".gguf", ".safetensors")))
 
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "label": self.label, "file_format": self.file_format, "size_bytes": self.size_bytes,
+            "files": [file.name for file in self.files], "missing": list(self.missing),
+        }
+
 
 def variants_of(files: Iterable[RemoteFile]) -> tuple[Variant, ...]:
     """Smallest first. Each label stands for one."""

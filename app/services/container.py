@@ -65,7 +65,7 @@ class Services:
         conversations = ConversationService(db, changes)
         models = ModelService(db, engines, changes, settings)
         vault = Vault(settings.data_dir)
-        hub = HubService(db, settings, vault)
+        hub = HubService(db, engines, settings, vault)
         downloads = DownloadService(db, hub, models, changes, settings)
         optimizer = ModelOptimizer(models, settings, limits)
         generations = GenerationService(db, engines, changes)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from app.hub.transfer import Progress
 from store.tables import Download, DownloadState
@@ -46,6 +47,9 @@ class DownloadStatus:
     bytes_per_s: float | None = None
     remaining_s: float | None = None
     model_id: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self) | {"state": self.state.value, "fraction": self.fraction}
 
     @property
     def fraction(self) -> float:

@@ -26,7 +26,7 @@ from engine.engine import Engine, EngineInfo
 from engine.load import LoadLimits, ModelSpec
 from engine.local import LocalEngine
 from store import models
-from store.tables import Model
+from store.tables import Model, UserRole
 
 T = TypeVar("T")
 
@@ -124,9 +124,9 @@ def _describe(spec: ModelSpec, embedder: EmbedderInfo) -> EngineInfo:
 class House:
     """A real server on a port of its own, in a thread of this process."""
 
-    def __init__(self, data_dir: Path, shelf: Shelf) -> None:
+    def __init__(self, data_dir: Path, shelf: Shelf, **settings: Any) -> None:
         self.shelf = shelf
-        self._server = Server(Settings(data_dir=data_dir, port=0), loader=shelf.load)
+        self._server = Server(Settings(data_dir=data_dir, port=0, **settings), loader=shelf.load)
         self._thread = threading.Thread(target=self._run, name="house")
         self._is_ready = threading.Event()
 
@@ -143,8 +143,8 @@ class House:
         """On the server's own loop."""
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(PATIENCE_S)
 
-    def person(self, name: str) -> Person:
-        user = self.do(self.services.accounts.add_user(name, PASSWORD))
+    def person(self, name: str, role: UserRole = UserRole.USER) -> Person:
+        user = self.do(self.services.accounts.add_user(name, PASSWORD, role))
         session = self.do(self.services.accounts.start_session(user))
         key_row, key = self.do(self.services.accounts.create_key(user.id, "test"))
         return Person(user.id, name, session, key, key_row.id, self.url)

@@ -63,7 +63,7 @@ class Shop:
     def open(cls, services: Services, hub: Hub, disk: Disk | None = None, **settings: object) -> Shop:
         told = {"data_dir": services.settings.data_dir, "hub_endpoint": hub.url, **settings}
         configured = Settings.model_validate(told)
-        hub_service = HubService(services.db, configured, Vault(configured.data_dir))
+        hub_service = HubService(services.db, services.engines, configured, Vault(configured.data_dir))
         # Its own service of models, which it tells to be told what is removed.
         models = ModelService(services.db, services.engines, services.changes, configured)
         disk = disk or Disk(kept_free_bytes=0)

@@ -1,4 +1,4 @@
-"""The queue of downloads: states, what outlives a restart, two at a time, and one model however often it is asked for."""
+"""The queue of downloads: states, what outlives a restart, two at a time, one model however often it is asked for."""
 
 from __future__ import annotations
 
@@ -39,6 +39,10 @@ async def shop(services: Services, hub: Hub) -> AsyncIterator[Shop]:
     await shop.close()
 
 
+def content(path: str) -> bytes:
+    return Path(path).read_bytes()
+
+
 def files_in(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.rglob("*") if path.is_file())
 
@@ -54,7 +58,7 @@ class TestOne:
         assert model.files == [{"path": model.path, "size_bytes": len(BIG), "sha256": sha256(BIG)}]
         folder = shop.services.settings.models_dir
         assert Path(model.path) == folder / "birds" / "Parrot-GGUF" / model.commit_sha[:12] / NAME
-        assert Path(model.path).read_bytes() == BIG
+        assert content(model.path) == BIG
 
     async def test_by_quantisation_or_by_file(self, shop: Shop) -> None:
         assert (await shop.downloads.request(REPO, "q8_0")).label == "Q8_0"
@@ -135,7 +139,7 @@ class TestOne:
         folder = tmp_path / "cache" / "models--birds--Parrot-GGUF"
         assert Path(model.path) == folder / "snapshots" / hub.repos[REPO].commit / NAME
         await services.models.remove(model.id)
-        assert Path(model.path).read_bytes() == BIG
+        assert content(model.path) == BIG
         assert files_in(folder / "blobs") == [sha256(BIG)]
         await shop.close()
 
@@ -157,7 +161,7 @@ class TestOne:
         done = await shop.until(asked.id, lambda status: status.state is State.ON_DISK)
         assert (done.commit_sha, done.model_id) == (commit, "parrot-q4_k_m-2")
         old, new = [await shop.services.models.find(each) for each in ("parrot-q4_k_m", "parrot-q4_k_m-2")]
-        assert (Path(old.path).read_bytes(), Path(new.path).read_bytes()) == (BIG, tiny_model(2))
+        assert (content(old.path), content(new.path)) == (BIG, tiny_model(2))
 
 
 class TestStops:
@@ -193,7 +197,7 @@ class TestStops:
         await shop.until(asked.id, lambda status: status.state is State.ON_DISK)
         await shop.downloads.cancel(asked.id)
         assert shop.downloads.list() == []
-        assert Path((await shop.services.models.find("parrot-q4_k_m")).path).read_bytes() == BIG
+        assert content((await shop.services.models.find("parrot-q4_k_m")).path) == BIG
 
     async def test_wrong_content_fails_is_no_model_and_comes_right_when_resumed(self, shop: Shop) -> None:
         shop.hub.faults.flips_byte_at = len(BIG) // 2
@@ -220,7 +224,7 @@ class TestStops:
         assert "replaced at its source" in failed.reason
         await shop.downloads.resume(asked.id)
         await shop.until(asked.id, lambda status: status.state is State.ON_DISK)
-        assert Path((await shop.services.models.find("parrot-q4_k_m")).path).read_bytes() == tiny_model(5)
+        assert content((await shop.services.models.find("parrot-q4_k_m")).path) == tiny_model(5)
 
     async def test_a_lost_network_fails_with_words_and_goes_on_when_resumed(self, shop: Shop) -> None:
         shop.hub.faults.cuts_at = 0.4
