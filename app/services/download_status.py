@@ -21,6 +21,8 @@ class Meter:
     def sample(self, now_s: float, num_bytes: int) -> None:
         if self._samples and num_bytes < self._samples[-1][1]:          # begun anew
             self._samples.clear()
+        if self._samples and num_bytes == self._samples[0][1]:          # nothing came yet: that is no rate
+            self._samples.clear()
         self._samples.append((now_s, num_bytes))
         while now_s - self._samples[0][0] > WINDOW_S:
             self._samples.popleft()

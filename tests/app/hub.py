@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from email.utils import formatdate
+from functools import lru_cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from time import monotonic
 from typing import Any
@@ -126,10 +127,17 @@ class Hub:
         return [each for each in self.asked if each.host == host and path_part in each.path]
 
 
+@lru_cache
+def md5(content: bytes) -> str:
+    return hashlib.md5(content).hexdigest()
+
+
+@lru_cache
 def sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
+@lru_cache
 def git_oid(content: bytes) -> str:
     return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
 
@@ -338,4 +346,4 @@ class _FileHandler(_Handler):
             self.say_error(404)
             return
         content = at[1][file]
-        self.say_file(file, content, hashlib.md5(content).hexdigest(), {})
+        self.say_file(file, content, md5(content), {})

@@ -112,9 +112,7 @@ class TestAlone:
         self, inglenook: Inglenook, birds: Hub, data_dir: Path
     ) -> None:
         birds.faults.bytes_per_s = 200_000
-        command = [sys.executable, "-m", "inglenook", "models", "pull", REPO]
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([".", "installers/launcher"])}
-        process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
+        process = started("models", "pull", REPO)
         signals = iter([signal.SIGINT])
         enough = len(tiny_model()) * 3 // 2         # once for the header, as the whole file is so small
 
@@ -182,6 +180,45 @@ class TestBesideAServer:
         done = inglenook("models", "pull", "cli/Dodo")
         assert done.exit_code == 1
         assert "does not exist, is private" in done.err
+
+
+@pytest.mark.slow
+def test_a_server_that_was_killed_goes_on_at_its_next_start(inglenook: Inglenook, birds: Hub, data_dir: Path) -> None:
+    assert inglenook("users", "add", "Anna", "--admin", "--password-stdin", stdin="correct horse").exit_code == 0
+    birds.faults.bytes_per_s = 150_000
+    server = started("serve", "--port", "0", "--no-browser")
+    wait_until_ready(server)
+    enough = len(tiny_model()) * 3 // 2             # once for the header, as the whole file is so small
+    birds.on_sent = lambda _name, total: server.kill() if total > enough else None
+    pulled = inglenook("models", "pull", REPO)
+    assert pulled.exit_code == 1
+    assert "does not answer" in pulled.err
+    server.communicate(timeout=PATIENCE_S)
+    assert not list((data_dir / "models").rglob("*.gguf"))
+    birds.on_sent = lambda _name, _total: None
+    birds.faults = Faults()
+    birds.sent_bytes.clear()
+    again = started("serve", "--port", "0", "--no-browser")
+    try:
+        wait_until_ready(again)
+        done = inglenook("models", "pull", REPO)
+    finally:
+        again.terminate()
+        again.communicate(timeout=PATIENCE_S)
+    assert (done.exit_code, done.out) == (0, f"{REPO}:Q4_K_M is there, as parrot-q4_k_m.\n")
+    (file,) = (data_dir / "models").rglob("*.gguf")
+    assert file.read_bytes() == tiny_model()
+
+
+def started(*arguments: str) -> subprocess.Popen[str]:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([".", "installers/launcher"])}
+    command = [sys.executable, "-u", "-m", "inglenook", *arguments]
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def wait_until_ready(server: subprocess.Popen[str]) -> None:
+    assert server.stdout is not None
+    assert any("http://127.0.0.1:" in line for line in server.stdout)
 
 
 @pytest.mark.parametrize(
