@@ -41,7 +41,7 @@ async def read_remote_header(client: HubClient, repo: str, commit_sha: str, vari
     """Raises ModelLoadError for a header that cannot be used, HubError where it cannot be had."""
     files = [file for file in variant.weight_files if file.name.lower().endswith(".gguf")]
     if not files:
-        raise HubError(f"{variant.label} of {repo} is no GGUF: what it needs is not known beforehand.")
+        raise HubError(f"{variant.label} of {repo} is no GGUF: only of those it is known beforehand whether they fit.")
     limit = asyncio.Semaphore(NUM_AT_ONCE)
 
     async def read(file: RemoteFile) -> RawHeader:

@@ -20,11 +20,10 @@ from app.services.download_status import DownloadStatus
 from app.services.hub import HubService
 from app.services.models import ModelService, Origin
 from app.settings import Settings
+from engine.select import runnable_formats
 from store import downloads
 from store.database import Database
 from store.tables import Download, DownloadState
-
-RUNNABLE_FORMATS = frozenset({"gguf"})
 
 
 class DownloadService:
@@ -71,9 +70,10 @@ class DownloadService:
         """
         self._queue.check_is_ours()
         commit_sha, variant = await self.plan(repo, wanted)
-        if variant.file_format not in RUNNABLE_FORMATS and not anyway:
+        if variant.file_format not in runnable_formats() and not anyway:
             raise InvalidInput(
-                f"{variant.label} of {repo} cannot be run by this version. Take a GGUF file of the same model.",
+                f"{variant.label} of {repo} needs PyTorch, which is not installed here: pip install 'inglenook[gpu]'. "
+                "Or take a GGUF file of the same model.",
                 field="model",
             )
         key = f"{repo}/{variant.files[0].name}"
@@ -170,8 +170,11 @@ class DownloadService:
             for file in layout.files
         ]
         origin = Origin(repo=row.repo, commit_sha=row.commit_sha, files=files)
+        place, name = layout.place(layout.files[0]), ""
+        if place.suffix == ".safetensors":      # such a model is a folder, here called after its commit
+            place, name = place.parent, row.repo.partition("/")[2]
         try:
-            return (await self._models.add(layout.place(layout.files[0]), origin=origin)).id
+            return (await self._models.add(place, name=name, origin=origin)).id
         except InvalidInput as error:
             raise InvalidInput(f"It came whole and unharmed, but cannot be used: {error}", field="model") from error
 

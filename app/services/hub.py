@@ -64,7 +64,7 @@ class HubService:
     async def fits(self, page: ModelPage) -> dict[str, Fit]:
         """Of all variants of a page, by label: one header is read, and the weights of the others follow from sizes."""
         ggufs = [each for each in page.variants if each.file_format == "gguf" and not each.missing]
-        unknown = Fit(verdict=Verdict.UNKNOWN, reason="It cannot be run by this version. Take a GGUF file.")
+        unknown = Fit(verdict=Verdict.UNKNOWN, reason="Only of GGUF files it is known beforehand whether they fit.")
         fits = {each.label: unknown for each in page.variants}
         if not ggufs:
             return fits

@@ -27,6 +27,18 @@ from tests.app.shop import REPO, Shop, tiny_model, tiny_part
 
 NAME = "parrot-Q4_K_M.gguf"
 BIG = tiny_model()
+SHARDS = [f"model-{number:05}-of-00002.safetensors" for number in (1, 2)]
+WHOLE = {
+    SHARDS[0]: b"a" * 3000,
+    SHARDS[1]: b"b" * 2000,
+    "model.safetensors.index.json": json.dumps({"weight_map": dict(zip("ab", SHARDS, strict=True))}).encode(),
+    "config.json": json.dumps({
+        "model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": 259, "hidden_size": 32,
+        "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+        "max_position_embeddings": 2048, "rms_norm_eps": 1e-6, "torch_dtype": "float32",
+    }).encode(),
+    "tokenizer.json": b"{}",
+}
 SLOW = 400_000      # bytes a second: the tiny model takes a second and more
 
 
@@ -106,19 +118,32 @@ class TestOne:
             await shop.downloads.request("birds/Big")
         assert shop.hub.heard("files") == []
 
-    async def test_what_nothing_here_can_run_is_refused_unless_it_is_wanted_anyway(self, shop: Shop) -> None:
-        shop.hub.add("birds/Whole", {
-            "model-00001-of-00002.safetensors": b"a" * 3000, "model-00002-of-00002.safetensors": b"b" * 2000,
-            "config.json": b"{}", "pytorch_model.bin": b"\x80\x02",
-        })
-        with pytest.raises(InvalidInput, match="Take a GGUF file"):
+    async def test_sharded_safetensors_are_one_model_with_all_that_it_needs(
+        self, shop: Shop, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("app.services.downloads.runnable_formats", lambda: frozenset({"gguf", "safetensors"}))
+        monkeypatch.setattr("app.services.models.select_backend", lambda _path: "torch")
+        shop.hub.add("birds/Whole", WHOLE | {"pytorch_model.bin": b"\x80\x02"})
+        asked = await shop.downloads.request("birds/Whole")
+        done = await shop.until(asked.id, lambda status: status.state in (State.ON_DISK, State.FAILED))
+        assert (done.state, done.model_id, done.reason) == (State.ON_DISK, "whole", "")
+        model = await shop.services.models.find("whole")
+        assert (model.file_format, model.architecture, model.size_bytes) == ("safetensors", "llama", 5000)
+        assert files_in(Path(model.path)) == sorted(WHOLE)
+        await shop.services.models.remove("whole")
+        assert list(shop.services.settings.models_dir.iterdir()) == []
+
+    async def test_what_nothing_here_can_run_is_refused_unless_it_is_wanted_anyway(
+        self, shop: Shop, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("app.services.downloads.runnable_formats", lambda: frozenset({"gguf"}))
+        shop.hub.add("birds/Whole", {name: WHOLE[name] for name in WHOLE if name != "tokenizer.json"})
+        with pytest.raises(InvalidInput, match="Or take a GGUF file"):
             await shop.downloads.request("birds/Whole")
         asked = await shop.downloads.request("birds/Whole", anyway=True)
         ended = await shop.until(asked.id, lambda status: status.state in (State.ON_DISK, State.FAILED))
+        assert ended.state is State.FAILED
         assert ended.reason.startswith("It came whole and unharmed, but cannot be used: ")
-        assert files_in(shop.services.settings.models_dir) == [
-            "config.json", "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"
-        ]
 
     async def test_a_file_that_is_no_model_is_told_and_no_model(self, shop: Shop) -> None:
         shop.hub.add("birds/Fake", {"fake-Q8_0.gguf": b"GGUF" + bytes(3000)})
