@@ -160,6 +160,7 @@ async def spec_of(db: Database, model_id: str) -> ModelSpec:
 def spec_from(model: Model) -> ModelSpec:
     path = Path(model.path)
     version = "".join((
+        f"{model.repo} at {model.commit_sha}, " if model.repo else "",
         f"{path.name}, {model.size_bytes} bytes, {model.modified_ns}",
         *(
             f"; {Path(each['path']).name} at {each['scale']}, {each['size_bytes']} bytes, {each['modified_ns']}"

@@ -18,6 +18,7 @@ from app.services.changes import Change
 from app.services.container import Services
 from app.services.download_status import Meter
 from app.services.downloads import DownloadRules
+from app.services.models import spec_from
 from engine.errors import ModelLoadError
 from engine.select import select_backend
 from store.tables import DownloadState as State
@@ -68,6 +69,7 @@ class TestOne:
         model = await shop.services.models.find("parrot-q4_k_m")
         assert (model.name, model.repo, model.commit_sha) == ("Tiny 0", REPO, shop.hub.repos[REPO].commit)
         assert model.files == [{"path": model.path, "size_bytes": len(BIG), "sha256": sha256(BIG)}]
+        assert spec_from(model).version.startswith(f"{REPO} at {model.commit_sha}, {NAME}, {len(BIG)} bytes, ")
         folder = shop.services.settings.models_dir
         assert Path(model.path) == folder / "birds" / "Parrot-GGUF" / model.commit_sha[:12] / NAME
         assert content(model.path) == BIG
