@@ -54,7 +54,7 @@ async def open_desk(settings: Settings) -> AsyncIterator[Desk]:
             async with _Server.open(url, services.accounts) as server:
                 yield server
         else:
-            await services.downloads.start(resumes=False)
+            await services.downloads.start(runs_all=False)
             yield _Here(services)
     finally:
         await services.downloads.close()

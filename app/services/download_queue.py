@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
@@ -78,17 +79,20 @@ class DownloadQueue:
         self._running: dict[str, _Running] = {}
         self._ticker: asyncio.Task[None] | None = None
         self._instance: Instance | None = None          # held while this process has the queue
+        self._runs_all = True
+        self._wanted: set[str] = set()                  # those that run where not all do
+        self._taking = asyncio.Lock()
+        self._begun = asyncio.Event()                   # something has started to run
         self._is_closed = False
 
-    async def start(self, *, resumes: bool) -> None:
-        """Take the queue. What ran when the last process ended goes on, or pauses; nothing is asked of the hub."""
-        self._instance = await asyncio.to_thread(self._claim)
+    async def start(self, *, runs_all: bool) -> None:
+        """Take the queue, if nobody has it. What ran when the last process ended is at its front again; where not
+        `runs_all`, only what is wanted from now on runs. Nothing is asked of the hub.
+        """
+        self._runs_all = runs_all
         self._apply(await self._stored_rules())
-        for row in await self._db.read(downloads.list_all):
-            self.rows[row.id] = row
-            if row.state in UNDER_WAY and self._instance is not None:
-                await self.change(row, state=DownloadState.QUEUED if resumes else DownloadState.PAUSED)
-            await self.count_bytes(row)
+        if not await self._take():
+            await self._read_rows()
         self.pump()
 
     async def close(self) -> None:
@@ -105,8 +109,8 @@ class DownloadQueue:
             self._instance.release()
             self._instance = None
 
-    def check_is_ours(self) -> None:
-        if self._instance is None:
+    async def check_is_ours(self) -> None:
+        if not await self._take():
             raise Conflict("Another Inglenook is downloading into this data folder. Wait for its end, or end it.")
 
     async def set_rules(self, rules: DownloadRules) -> None:
@@ -122,13 +126,18 @@ class DownloadQueue:
     def status(self, row: Download) -> DownloadStatus:
         if (running := self._running.get(row.id)) is not None:
             return status_of_running(row, running.progress, running.meter)
-        return status_of_row(row, waits_for=self._waits_for() if row.state is DownloadState.QUEUED else "")
+        return status_of_row(row, waits_for=self._waits_for(row) if row.state is DownloadState.QUEUED else "")
 
     async def enqueue(self, row: Download) -> None:
         """Raises NoRoom."""
         await self.count_bytes(row)
         await self.check_room(row)
         await self.change(row, state=DownloadState.QUEUED, reason="")
+        self.want(row)
+
+    def want(self, row: Download) -> None:
+        """Have one that is QUEUED run, also where not all do."""
+        self._wanted.add(row.id)
         self.pump()
         self.announce()
 
@@ -186,11 +195,14 @@ class DownloadQueue:
         if self._is_closed:
             return
         if self._instance is not None and self._wait_for_hours_s() == 0:
-            waiting = [row for row in self.rows.values() if row.state is DownloadState.QUEUED]
+            waiting = [row for row in self.rows.values() if row.state is DownloadState.QUEUED and self._may_run(row)]
             for row in waiting[: max(0, MAX_RUNNING - len(self._running))]:
                 self._begin(row)
         if self._ticker is None and any(row.state in UNDER_WAY for row in self.rows.values()):
             self._ticker = asyncio.create_task(self._tick())
+
+    def _may_run(self, row: Download) -> bool:
+        return self._runs_all or row.id in self._wanted
 
     def _begin(self, row: Download) -> None:
         row.state = DownloadState.DOWNLOADING
@@ -198,6 +210,7 @@ class DownloadQueue:
         task = asyncio.create_task(self._run(row, progress))
         self._running[row.id] = _Running(progress, task)
         task.add_done_callback(lambda _task: self._ended(row))
+        self._begun.set()
 
     def _ended(self, row: Download) -> None:
         del self._running[row.id]
@@ -239,11 +252,16 @@ class DownloadQueue:
                 self.announce()
             if loop.time() >= look_at_s:
                 look_at_s = loop.time() + LOOK_AGAIN_S
-                if self._instance is None:
-                    self._instance = await asyncio.to_thread(self._claim)
+                await self._take()
                 await self._mind_the_hours()
                 self.pump()
-            await asyncio.sleep(ANNOUNCE_INTERVAL_S if self._running else LOOK_AGAIN_S)
+            if self._running:
+                await asyncio.sleep(ANNOUNCE_INTERVAL_S)
+                continue
+            self._begun.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_AGAIN_S):
+                    await self._begun.wait()
         self._ticker = None
 
     # --- hours, rules, and who has the queue -------------------------------------------------------------------------
@@ -256,12 +274,33 @@ class DownloadQueue:
     def _wait_for_hours_s(self) -> float:
         return Hours(self.rules.hours).wait_s(datetime.now())
 
-    def _waits_for(self) -> str:
+    def _waits_for(self, row: Download) -> str:
+        if not self._may_run(row):
+            return "Goes on when Inglenook runs, or when it is pulled again."
         if self._wait_for_hours_s() > 0:
             return f"Waits for the hours in which downloads may run, {self.rules.hours}."
         if self._instance is None:
             return "Waits for another Inglenook that is downloading into the same data folder."
         return "Waits until another download is done."
+
+    async def _take(self) -> bool:
+        """Whether the queue is ours. If it was not until now, another process may have changed it."""
+        async with self._taking:
+            if self._instance is not None:
+                return True
+            self._instance = await asyncio.to_thread(self._claim)
+            if self._instance is None:
+                return False
+            await self._read_rows()
+            for row in self.rows.values():
+                if row.state in UNDER_WAY:
+                    row.state = DownloadState.QUEUED    # as nothing runs; in the database it may stay as it is
+            return True
+
+    async def _read_rows(self) -> None:
+        self.rows = {row.id: row for row in await self._db.read(downloads.list_all)}
+        for row in self.rows.values():
+            await self.count_bytes(row)
 
     def _claim(self) -> Instance | None:
         try:

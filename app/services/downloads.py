@@ -39,11 +39,11 @@ class DownloadService:
         )
         models.on_removed(self._model_removed)
 
-    async def start(self, *, resumes: bool = True) -> None:
-        """Take the queue, and go on with what ran when the last process ended. Without `resumes`, only what is asked
+    async def start(self, *, runs_all: bool = True) -> None:
+        """Take the queue, and go on with what ran when the last process ended. Without `runs_all`, only what is asked
         for from now on runs: for a command.
         """
-        await self._queue.start(resumes=resumes)
+        await self._queue.start(runs_all=runs_all)
 
     async def close(self) -> None:
         """Stops what runs, so that the next start goes on with it. Idempotent."""
@@ -68,7 +68,7 @@ class DownloadService:
 
         `anyway`: also in a format that nothing here can run. Raises NotFound, InvalidInput, NoRoom or HubError.
         """
-        self._queue.check_is_ours()
+        await self._queue.check_is_ours()
         commit_sha, variant = await self.plan(repo, wanted)
         if variant.file_format not in runnable_formats() and not anyway:
             raise InvalidInput(
@@ -88,8 +88,7 @@ class DownloadService:
         await self._queue.check_room(row)
         row = await self._db.run(downloads.add, row)
         self._queue.rows.setdefault(row.id, row)
-        self._queue.pump()
-        self._queue.announce()
+        self._queue.want(row)
         return self.get(row.id)
 
     async def pause(self, download_id: str) -> DownloadStatus:
@@ -102,10 +101,13 @@ class DownloadService:
 
     async def resume(self, download_id: str) -> DownloadStatus:
         """Go on with one that pauses or has failed. After a failure the hub is asked again what the files are."""
-        self._queue.check_is_ours()
+        await self._queue.check_is_ours()
         row = self._row(download_id)
         if row.state is DownloadState.FAILED:
             return await self._again(row, *await self.plan(row.repo, row.files[0]["name"]))
+        if row.state is DownloadState.QUEUED:
+            self._queue.want(row)
+            return self.get(download_id)
         if row.state is not DownloadState.PAUSED:
             raise Conflict(f"{row.label} of {row.repo} neither pauses nor has failed.")
         await self._queue.enqueue(row)
@@ -143,7 +145,10 @@ class DownloadService:
         is_same = {file["name"]: RemoteFile(**file).etag for file in row.files} == {
             file.name: file.etag for file in variant.files
         }
-        if row.state in UNDER_WAY or (row.state is DownloadState.ON_DISK and is_same and await self._has_model(row)):
+        if row.state in UNDER_WAY:
+            self._queue.want(row)
+            return self.get(row.id)
+        if row.state is DownloadState.ON_DISK and is_same and await self._has_model(row):
             return self.get(row.id)
         if not is_same:
             if row.state is not DownloadState.ON_DISK:

@@ -336,11 +336,45 @@ class TestQueue:
         await shop.close()
         shop.hub.faults.bytes_per_s = None
         command = Shop.open(shop.services, shop.hub)
-        await command.downloads.start(resumes=False)
+        await command.downloads.start(runs_all=False)
         asked = await command.downloads.request(REPO, "Q8_0")
         await command.until(asked.id, lambda status: status.state is State.ON_DISK)
-        assert command.downloads.get(old.id).state is State.PAUSED
+        assert command.downloads.get(old.id).state is State.QUEUED
+        assert "when Inglenook runs" in command.downloads.get(old.id).reason
         await command.close()
+        server = Shop.open(shop.services, shop.hub)
+        await server.downloads.start()
+        await server.until(old.id, lambda status: status.state is State.ON_DISK)
+        await server.close()
+
+    async def test_a_command_goes_on_with_what_waited_when_it_is_asked_for(self, shop: Shop) -> None:
+        shop.hub.faults.bytes_per_s = SLOW
+        old = await shop.downloads.request(REPO)
+        await shop.close()
+        shop.hub.faults.bytes_per_s = None
+        for ask in ("request", "resume"):
+            command = Shop.open(shop.services, shop.hub)
+            await command.downloads.start(runs_all=False)
+            if ask == "request":
+                shop.hub.faults.bytes_per_s = SLOW
+                assert (await command.downloads.request(REPO)).state is State.DOWNLOADING
+                shop.hub.faults.bytes_per_s = None
+            else:
+                assert (await command.downloads.resume(old.id)).state is State.DOWNLOADING
+                await command.until(old.id, lambda status: status.state is State.ON_DISK)
+            await command.close()
+
+    async def test_when_the_other_process_ends_the_queue_is_taken_over_as_it_is_then(self, shop: Shop) -> None:
+        second = Shop.open(shop.services, shop.hub)
+        await second.downloads.start()
+        shop.hub.faults.bytes_per_s = SLOW
+        asked = await shop.downloads.request(REPO)
+        await shop.close()
+        shop.hub.faults.bytes_per_s = None
+        other = await second.downloads.request(REPO, "Q8_0")
+        for each in (asked, other):
+            await second.until(each.id, lambda status: status.state is State.ON_DISK)
+        await second.close()
 
 
 class TestPartial:
@@ -352,9 +386,9 @@ class TestPartial:
         await shop.sent(NAME, len(BIG) // 2)
         await shop.close()
         after = Shop.open(shop.services, shop.hub)
-        await after.downloads.start(resumes=False)
+        await after.downloads.start(runs_all=False)
         status = after.downloads.get(asked.id)
-        assert status.state is State.PAUSED
+        assert status.state is State.QUEUED
         assert 0 < status.fraction < 1
         (part,) = shop.services.settings.models_dir.rglob("*.part")
         assert part.read_bytes()[:4] == b"GGUF"
