@@ -77,6 +77,8 @@ class Hub:
         self.asked: list[Asked] = []
         self.sent_bytes: Counter[str] = Counter()                   # by file's name
         self.on_sent: Callable[[str, int], None] = lambda _name, _total: None
+        self._hold: tuple[str, int, Callable[[], object]] | None = None
+        self._released = threading.Event()
         self.lock = threading.Lock()
         self.began_s = monotonic()
         self._api = _serve(self, _ApiHandler)
@@ -84,7 +86,24 @@ class Hub:
         self.url = f"http://127.0.0.1:{self._api.server_address[1]}"
         self.files_url = f"http://localhost:{self._files.server_address[1]}" if self._files else ""
 
+    def hold(self, name: str = "", num_bytes: int = 0, then: Callable[[], object] = lambda: None) -> None:
+        """Once so many bytes of a file have been sent in all ("": of any file), no more are until `release`."""
+        self._released = threading.Event()
+        self._hold = (name, num_bytes, then)
+
+    def release(self) -> None:
+        """Lines that were held are cut."""
+        self._hold = None
+        self._released.set()
+
+    def hold_if_due(self, name: str) -> None:
+        if (hold := self._hold) is not None and hold[0] in ("", name) and self.sent_bytes[name] >= hold[1]:
+            hold[2]()
+            self._released.wait()
+            raise ConnectionResetError
+
     def close(self) -> None:
+        self.release()
         for server in filter(None, (self._api, self._files)):
             server.shutdown()
             server.server_close()
@@ -242,6 +261,7 @@ class _Handler(BaseHTTPRequestHandler):
             with self.hub.lock:
                 self.hub.sent_bytes[name] += len(piece)
             self.hub.on_sent(name, self.hub.sent_bytes[name])
+            self.hub.hold_if_due(name)
         if is_cut:
             self.wfile.flush()
             self.close_connection = True

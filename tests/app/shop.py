@@ -21,7 +21,7 @@ from app.services.hub import HubService
 from app.services.models import ModelService
 from app.settings import Settings
 from app.vault import Vault
-from tests.app.house import PATIENCE_S
+from tests.app.house import PATIENCE_S, until
 from tests.app.hub import Hub
 from tests.engine.tiny_gguf import write_tiny_gguf
 
@@ -89,15 +89,6 @@ class Shop:
             unwatch()
         return status
 
-    async def sent(self, name: str, num_bytes: int) -> None:
-        """When the hub has sent so many bytes of a file."""
-        loop, enough = asyncio.get_running_loop(), asyncio.Event()
-
-        def look(sent_name: str, total: int) -> None:
-            if sent_name == name and total >= num_bytes:
-                loop.call_soon_threadsafe(enough.set)
-
-        self.hub.on_sent = look
-        async with asyncio.timeout(PATIENCE_S):
-            await enough.wait()
-        self.hub.on_sent = lambda _name, _total: None
+    async def held(self, download_id: str, num_bytes: int = 1) -> None:
+        """When the hub holds it, and what it has sent is here."""
+        await until(lambda: self.downloads.get(download_id).done_bytes >= num_bytes)

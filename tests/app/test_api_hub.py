@@ -32,6 +32,7 @@ def hub(house_hub: Hub) -> Iterator[Hub]:
     house_hub.add(REPO, {NAME: tiny_model(31), "README.md": b"# Parrot"}, tags=["gguf", "license:mit"], downloads=3)
     house_hub.asked.clear()
     yield house_hub
+    house_hub.release()
     house_hub.faults = Faults()
 
 
@@ -81,7 +82,7 @@ def test_a_model_is_found_judged_fetched_and_there(hub: Hub, boss: Person) -> No
 
 
 def test_it_pauses_resumes_and_is_given_up(hub: Hub, boss: Person) -> None:
-    hub.faults.bytes_per_s = 200_000
+    hub.hold("slow-Q4_0.gguf")
     hub.add("api/Slow", {"slow-Q4_0.gguf": tiny_model(32)})
     with boss.browser() as browser:
         download = browser.post("/hub/downloads", json={"repo": "api/Slow"}).json()
@@ -89,6 +90,8 @@ def test_it_pauses_resumes_and_is_given_up(hub: Hub, boss: Person) -> None:
         path = f"/hub/downloads/{download['id']}"
         assert browser.post(f"{path}/pause").json()["state"] == "paused"
         assert browser.post(f"{path}/pause").status_code == 409
+        hub.release()
+        hub.hold("slow-Q4_0.gguf")
         assert browser.post(f"{path}/resume").json()["state"] == "downloading"
         assert browser.delete(path).status_code == 204
         assert browser.get("/hub/downloads").json()["downloads"] == []

@@ -111,21 +111,13 @@ class TestAlone:
     def test_ctrl_c_pauses_and_pulling_again_fetches_the_rest(
         self, inglenook: Inglenook, birds: Hub, data_dir: Path
     ) -> None:
-        birds.faults.bytes_per_s = 200_000
         process = started("models", "pull", REPO)
-        signals = iter([signal.SIGINT])
         enough = len(tiny_model()) * 3 // 2         # once for the header, as the whole file is so small
-
-        def interrupt(_name: str, total: int) -> None:
-            if total > enough and (once := next(signals, None)):
-                process.send_signal(once)
-
-        birds.on_sent = interrupt
+        birds.hold(NAME, enough, then=lambda: process.send_signal(signal.SIGINT))
         _, err = process.communicate(timeout=PATIENCE_S)
         assert process.returncode == 130
         assert f"It pauses. Go on with: inglenook models pull {REPO}:Q4_K_M\n" in err
-        birds.on_sent = lambda _name, _total: None
-        birds.faults = Faults()
+        birds.release()
         assert re.search(r"paused +[1-9]\d%", inglenook("models", "downloads").out)
         birds.sent_bytes.clear()
         assert inglenook("models", "resume", REPO).exit_code == 0
@@ -151,6 +143,7 @@ class TestBesideAServer:
         with Instance.claim(data_dir) as instance:
             instance.publish(Note(os.getpid(), house.url))
             yield house_hub
+        house_hub.release()
         house_hub.faults = Faults()
 
     def test_the_server_does_the_work_and_shows_it_too(
@@ -166,7 +159,7 @@ class TestBesideAServer:
         assert len(house.do(house.services.accounts.list_users())) == before
 
     def test_it_is_paused_and_given_up_there(self, inglenook: Inglenook, beside: Hub, house: House) -> None:
-        beside.faults.bytes_per_s = 100_000
+        beside.hold("slow-Q8_0.gguf")
         beside.add("cli/Slow", {"slow-Q8_0.gguf": tiny_model(41)})
         asked = house.do(house.services.downloads.request("cli/Slow"))
         paused = inglenook("models", "pause", "cli/Slow:Q8_0")
@@ -185,19 +178,16 @@ class TestBesideAServer:
 @pytest.mark.slow
 def test_a_server_that_was_killed_goes_on_at_its_next_start(inglenook: Inglenook, birds: Hub, data_dir: Path) -> None:
     assert inglenook("users", "add", "Anna", "--admin", "--password-stdin", stdin="correct horse").exit_code == 0
-    birds.faults.bytes_per_s = 150_000
     server = started("serve", "--port", "0", "--no-browser")
     wait_until_ready(server)
     enough = len(tiny_model()) * 3 // 2             # once for the header, as the whole file is so small
-    birds.on_sent = lambda _name, total: server.kill() if total > enough else None
+    birds.hold(NAME, enough, then=server.kill)
     pulled = inglenook("models", "pull", REPO)
     assert pulled.exit_code == 1
     assert "does not answer" in pulled.err
     server.communicate(timeout=PATIENCE_S)
     assert not list((data_dir / "models").rglob("*.gguf"))
-    birds.on_sent = lambda _name, _total: None
-    birds.faults = Faults()
-    birds.sent_bytes.clear()
+    birds.release()
     again = started("serve", "--port", "0", "--no-browser")
     try:
         wait_until_ready(again)

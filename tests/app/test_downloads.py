@@ -40,7 +40,6 @@ WHOLE = {
     }).encode(),
     "tokenizer.json": b"{}",
 }
-SLOW = 400_000      # bytes a second: the tiny model takes a second and more
 
 
 @pytest_asyncio.fixture
@@ -83,10 +82,10 @@ class TestOne:
             await shop.downloads.request("birds/Dodo")
 
     async def test_asked_for_twice_it_is_one(self, shop: Shop) -> None:
-        shop.hub.faults.bytes_per_s = SLOW
+        shop.hub.hold()
         first, second = await asyncio.gather(shop.downloads.request(REPO), shop.downloads.request(REPO, NAME))
         assert first.id == second.id
-        shop.hub.faults.bytes_per_s = None
+        shop.hub.release()
         await shop.until(first.id, lambda status: status.state is State.ON_DISK)
         third = await shop.downloads.request(REPO, "Q4_K_M")
         assert (third.id, third.state) == (first.id, State.ON_DISK)
@@ -193,15 +192,15 @@ class TestOne:
 
 class TestStops:
     async def test_pausing_keeps_what_came_and_resuming_fetches_the_rest(self, shop: Shop) -> None:
-        shop.hub.faults.bytes_per_s = SLOW
+        shop.hub.hold(NAME, len(BIG) // 3)
         asked = await shop.downloads.request(REPO)
-        await shop.sent(NAME, len(BIG) // 3)
+        await shop.held(asked.id, len(BIG) // 3)
         paused = await shop.downloads.pause(asked.id)
         assert paused.state is State.PAUSED
         assert 0 < paused.done_bytes < len(BIG)
         with pytest.raises(Conflict):
             await shop.downloads.pause(asked.id)
-        shop.hub.faults.bytes_per_s = None
+        shop.hub.release()
         shop.hub.sent_bytes.clear()
         await shop.downloads.resume(asked.id)
         await shop.until(asked.id, lambda status: status.state is State.ON_DISK)
@@ -210,9 +209,9 @@ class TestStops:
             await shop.downloads.resume(asked.id)
 
     async def test_giving_up_leaves_nothing(self, shop: Shop) -> None:
-        shop.hub.faults.bytes_per_s = SLOW
+        shop.hub.hold(NAME, len(BIG) // 3)
         asked = await shop.downloads.request(REPO)
-        await shop.sent(NAME, len(BIG) // 3)
+        await shop.held(asked.id, len(BIG) // 3)
         await shop.downloads.cancel(asked.id)
         assert files_in(shop.services.settings.models_dir) == []
         assert shop.downloads.list() == []
@@ -240,11 +239,11 @@ class TestStops:
         assert (await shop.services.models.find("parrot-q4_k_m")).size_bytes == len(BIG)
 
     async def test_a_file_that_was_replaced_is_taken_anew_when_resumed(self, shop: Shop) -> None:
-        shop.hub.faults.bytes_per_s = SLOW
+        shop.hub.hold(NAME, len(BIG) // 3)
         asked = await shop.downloads.request(REPO)
-        await shop.sent(NAME, len(BIG) // 3)
+        await shop.held(asked.id, len(BIG) // 3)
         await shop.downloads.pause(asked.id)
-        shop.hub.faults.bytes_per_s = None
+        shop.hub.release()
         shop.hub.change_in_place(REPO, NAME, tiny_model(5))
         await shop.downloads.resume(asked.id)
         failed = await shop.until(asked.id, lambda status: status.state is State.FAILED)
@@ -288,7 +287,7 @@ class TestStops:
 
 class TestQueue:
     async def test_two_run_at_a_time_in_the_order_they_were_asked_for(self, shop: Shop) -> None:
-        shop.hub.faults.bytes_per_s = SLOW
+        shop.hub.hold()
         for number in range(4):
             shop.hub.add(f"birds/B{number}", {f"b{number}-Q8_0.gguf": tiny_model(number)})
         asked = [await shop.downloads.request(f"birds/B{number}") for number in range(4)]
@@ -299,7 +298,7 @@ class TestQueue:
         await shop.downloads.pause(asked[3].id)
         await shop.downloads.pause(asked[0].id)
         assert shop.downloads.get(asked[2].id).state is State.DOWNLOADING
-        shop.hub.faults.bytes_per_s = None
+        shop.hub.release()
         for each in asked[1:3]:
             await shop.until(each.id, lambda status: status.state is State.ON_DISK)
         assert [status.state for status in shop.downloads.list()] == [
@@ -307,13 +306,13 @@ class TestQueue:
         ]
 
     async def test_a_restart_goes_on_with_what_ran_and_leaves_what_paused(self, shop: Shop) -> None:
-        shop.hub.faults.bytes_per_s = SLOW
+        shop.hub.hold(NAME, len(BIG) // 3)
         running = await shop.downloads.request(REPO)
         paused = await shop.downloads.request(REPO, "Q8_0")
         await shop.downloads.pause(paused.id)
-        await shop.sent(NAME, len(BIG) // 3)
+        await shop.held(running.id, len(BIG) // 3)
         await shop.close()
-        shop.hub.faults.bytes_per_s = None
+        shop.hub.release()
         before = shop.hub.sent_bytes[NAME]
         after = Shop.open(shop.services, shop.hub)
         await after.downloads.start()
@@ -331,10 +330,10 @@ class TestQueue:
         assert (await shop.downloads.request(REPO)).repo == REPO
 
     async def test_a_command_runs_what_it_was_asked_for_and_nothing_else(self, shop: Shop) -> None:
-        shop.hub.faults.bytes_per_s = SLOW
+        shop.hub.hold()
         old = await shop.downloads.request(REPO)
         await shop.close()
-        shop.hub.faults.bytes_per_s = None
+        shop.hub.release()
         command = Shop.open(shop.services, shop.hub)
         await command.downloads.start(runs_all=False)
         asked = await command.downloads.request(REPO, "Q8_0")
@@ -348,17 +347,17 @@ class TestQueue:
         await server.close()
 
     async def test_a_command_goes_on_with_what_waited_when_it_is_asked_for(self, shop: Shop) -> None:
-        shop.hub.faults.bytes_per_s = SLOW
+        shop.hub.hold()
         old = await shop.downloads.request(REPO)
         await shop.close()
-        shop.hub.faults.bytes_per_s = None
+        shop.hub.release()
         for ask in ("request", "resume"):
             command = Shop.open(shop.services, shop.hub)
             await command.downloads.start(runs_all=False)
             if ask == "request":
-                shop.hub.faults.bytes_per_s = SLOW
+                shop.hub.hold()
                 assert (await command.downloads.request(REPO)).state is State.DOWNLOADING
-                shop.hub.faults.bytes_per_s = None
+                shop.hub.release()
             else:
                 assert (await command.downloads.resume(old.id)).state is State.DOWNLOADING
                 await command.until(old.id, lambda status: status.state is State.ON_DISK)
@@ -367,10 +366,10 @@ class TestQueue:
     async def test_when_the_other_process_ends_the_queue_is_taken_over_as_it_is_then(self, shop: Shop) -> None:
         second = Shop.open(shop.services, shop.hub)
         await second.downloads.start()
-        shop.hub.faults.bytes_per_s = SLOW
+        shop.hub.hold()
         asked = await shop.downloads.request(REPO)
         await shop.close()
-        shop.hub.faults.bytes_per_s = None
+        shop.hub.release()
         other = await second.downloads.request(REPO, "Q8_0")
         for each in (asked, other):
             await second.until(each.id, lambda status: status.state is State.ON_DISK)
@@ -381,9 +380,9 @@ class TestPartial:
     """CASE 14: half a file is never taken for a model."""
 
     async def test_it_is_shown_as_partial_and_nothing_loads_it(self, shop: Shop) -> None:
-        shop.hub.faults.bytes_per_s = SLOW
+        shop.hub.hold(NAME, len(BIG) // 2)
         asked = await shop.downloads.request(REPO)
-        await shop.sent(NAME, len(BIG) // 2)
+        await shop.held(asked.id, len(BIG) // 2)
         await shop.close()
         after = Shop.open(shop.services, shop.hub)
         await after.downloads.start(runs_all=False)
@@ -415,7 +414,7 @@ class TestDisk:
 
     async def test_what_others_are_still_to_bring_counts(self, services: Services, hub: Hub) -> None:
         hub.add(REPO, {NAME: BIG, "parrot-Q8_0.gguf": tiny_model(1)})
-        hub.faults.bytes_per_s = SLOW
+        hub.hold()
         shop = Shop.open(services, hub, Disk(free=lambda _folder: 2 * 10**9 + int(1.5 * len(BIG))))
         await shop.downloads.start()
         await shop.downloads.request(REPO)
@@ -425,17 +424,18 @@ class TestDisk:
 
     async def test_a_disk_that_fills_midway_pauses_it_and_all_else_goes_on(self, services: Services, hub: Hub) -> None:
         hub.add(REPO, {NAME: BIG})
-        hub.faults.bytes_per_s = 200_000
+        hub.hold(NAME, len(BIG) // 4)
         free = {"bytes": 10**10}
         shop = Shop.open(services, hub, Disk(free=lambda _folder: free["bytes"]))
         await shop.downloads.start()
         asked = await shop.downloads.request(REPO)
-        await shop.sent(NAME, len(BIG) // 4)
+        await shop.held(asked.id, len(BIG) // 4)
         free["bytes"] = 10**9
         paused = await shop.until(asked.id, lambda status: status.state is State.PAUSED)
         assert "is full" in paused.reason
         assert (await services.accounts.add_user("Ben", "correct horse battery")).name == "Ben"
-        free["bytes"], hub.faults.bytes_per_s = 10**10, None
+        free["bytes"] = 10**10
+        hub.release()
         await shop.downloads.resume(asked.id)
         await shop.until(asked.id, lambda status: status.state is State.ON_DISK)
         await shop.close()
@@ -455,16 +455,16 @@ class TestRules:
         await after.close()
 
     async def test_outside_the_hours_what_runs_waits_and_goes_on_when_they_are_lifted(self, shop: Shop) -> None:
-        shop.hub.faults.bytes_per_s = SLOW
+        shop.hub.hold(NAME, len(BIG) // 3)
         asked = await shop.downloads.request(REPO)
-        await shop.sent(NAME, len(BIG) // 3)
+        await shop.held(asked.id, len(BIG) // 3)
         hour = datetime.now().hour
         later = f"{(hour + 3) % 24:02}:00-{(hour + 4) % 24:02}:00"
         await shop.downloads.set_rules(DownloadRules(hours=later))
         waiting = shop.downloads.get(asked.id)
         assert waiting.state is State.QUEUED
         assert later in waiting.reason
-        shop.hub.faults.bytes_per_s = None
+        shop.hub.release()
         await shop.downloads.set_rules(DownloadRules())
         await shop.until(asked.id, lambda status: status.state is State.ON_DISK)
 

@@ -288,8 +288,7 @@ class TestEndsInTheMiddle:
         layout = await bench.layout()
         half = asyncio.Event()
         loop = asyncio.get_running_loop()
-        bench.hub.faults.bytes_per_s = 20_000_000
-        bench.hub.on_sent = lambda _name, total: total > len(CONTENT) // 2 and loop.call_soon_threadsafe(half.set)
+        bench.hub.hold(NAME, len(CONTENT) // 2, then=lambda: loop.call_soon_threadsafe(half.set))
         running = asyncio.create_task((await bench.transfer(layout)).run())
         await half.wait()
         running.cancel()
@@ -298,9 +297,8 @@ class TestEndsInTheMiddle:
         there = bytes_there(layout.part(layout.files[0]), layout.files[0])
         assert there > len(CONTENT) // 4
         assert not layout.place(layout.files[0]).exists()
-        bench.hub.faults.bytes_per_s = None
+        bench.hub.release()
         bench.hub.sent_bytes.clear()
-        bench.hub.on_sent = lambda _name, _total: None
         await (await bench.transfer(layout)).run()
         assert layout.place(layout.files[0]).read_bytes() == CONTENT
         assert bench.hub.sent_bytes[NAME] == len(CONTENT) - there
