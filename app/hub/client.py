@@ -64,13 +64,16 @@ class HubClient:
     only, never to where it sends us.
     """
 
-    def __init__(self, endpoint: str, *, is_offline: bool = False, token: str | None = None) -> None:
+    def __init__(
+        self, endpoint: str, *, is_offline: bool = False, token: str | None = None,
+        read_timeout_s: float = READ_TIMEOUT_S,
+    ) -> None:
         self.endpoint = endpoint
         self.token = token
         self._is_offline = is_offline
         self.http = httpx.AsyncClient(
             headers=user_agent(),
-            timeout=httpx.Timeout(READ_TIMEOUT_S, connect=CONNECT_TIMEOUT_S),
+            timeout=httpx.Timeout(read_timeout_s, connect=CONNECT_TIMEOUT_S),
             limits=httpx.Limits(max_connections=32, max_keepalive_connections=16),
             follow_redirects=False,
         )
@@ -85,7 +88,7 @@ class HubClient:
         """`parameters` as the hub has it: "min:1B,max:8B". An empty filter filters nothing."""
         filters = [each for each in (file_format, f"license:{licence}" if licence else "") if each]
         query: dict[str, Any] = {
-            "search": text, "filter": filters, "num_parameters": parameters, "sort": sort, "direction": "-1",
+            "search": text, "filter": filters, "num_parameters": parameters, "sort": sort,
             "limit": str(max(1, min(limit, MAX_RESULTS))), "expand": list(_EXPANDED),
         }
         answer = await self._json("/api/models", {name: value for name, value in query.items() if value})

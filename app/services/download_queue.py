@@ -9,8 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
-from datetime import datetime
+from dataclasses import dataclass, field
 from typing import Any
 
 import structlog
@@ -18,16 +17,16 @@ import structlog
 from app.errors import AppError, Conflict
 from app.hub.disk import Disk, NoRoom
 from app.hub.files import RemoteFile
-from app.hub.layout import Layout, LayoutName, layout_of
-from app.hub.pace import Hours, Pace, Patience
+from app.hub.layout import Layout, layout_of
+from app.hub.pace import Patience
 from app.hub.transfer import Progress, Transfer, bytes_here
 from app.instance import AlreadyRunning, Instance
 from app.services.changes import Change, Changes
+from app.services.download_rules import DownloadRules, RuleBook
 from app.services.download_status import DownloadStatus, Meter, status_of_row, status_of_running
 from app.services.hub import HubService
 from app.settings import Settings
 from store import downloads
-from store import settings as stored_settings
 from store.database import Database
 from store.errors import StoreError
 from store.tables import Download, DownloadState
@@ -35,20 +34,10 @@ from store.tables import Download, DownloadState
 MAX_RUNNING = 2
 ANNOUNCE_INTERVAL_S = 0.5
 LOOK_AGAIN_S = 30.0             # whether the hours have come, or gone, or another process has ended
-RULES_SETTING = "downloads"
 
 UNDER_WAY = (DownloadState.QUEUED, DownloadState.DOWNLOADING, DownloadState.VERIFYING)
 
 log = structlog.get_logger(__name__)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DownloadRules:
-    """What an admin may change while downloads run."""
-
-    layout: LayoutName = "own"              # of those that are asked for from now on
-    bytes_per_s: int | None = None          # of all together
-    hours: str = ""                         # "22:00-06:00"; "": always
 
 
 @dataclass(slots=True)
@@ -72,10 +61,7 @@ class DownloadQueue:
         self._patience = patience
         self._register = register
         self.rows: dict[str, Download] = {}             # all of them, oldest first; `change` keeps the database alike
-        self.rules = DownloadRules(
-            layout=settings.download_layout, bytes_per_s=settings.download_bytes_per_s, hours=settings.download_hours
-        )
-        self._pace = Pace(self.rules.bytes_per_s)
+        self._book = RuleBook(db, settings)
         self._running: dict[str, _Running] = {}
         self._ticker: asyncio.Task[None] | None = None
         self._instance: Instance | None = None          # held while this process has the queue
@@ -90,7 +76,7 @@ class DownloadQueue:
         `runs_all`, only what is wanted from now on runs. Nothing is asked of the hub.
         """
         self._runs_all = runs_all
-        self._apply(await self._stored_rules())
+        await self._book.load()
         if not await self._take():
             await self._read_rows()
         self.pump()
@@ -113,10 +99,13 @@ class DownloadQueue:
         if not await self._take():
             raise Conflict("Another Inglenook is downloading into this data folder. Wait for its end, or end it.")
 
+    @property
+    def rules(self) -> DownloadRules:
+        return self._book.rules
+
     async def set_rules(self, rules: DownloadRules) -> None:
-        """In force at once."""
-        await self._db.run(stored_settings.set_of_system, RULES_SETTING, asdict(rules))
-        self._apply(rules)
+        """In force at once. Raises InvalidInput."""
+        await self._book.change(rules)
         await self._mind_the_hours()
         self.pump()
         self.announce()
@@ -194,7 +183,7 @@ class DownloadQueue:
         """Start what may run, and watch over what waits."""
         if self._is_closed:
             return
-        if self._instance is not None and self._wait_for_hours_s() == 0:
+        if self._instance is not None and self._book.wait_s() == 0:
             waiting = [row for row in self.rows.values() if row.state is DownloadState.QUEUED and self._may_run(row)]
             for row in waiting[: max(0, MAX_RUNNING - len(self._running))]:
                 self._begin(row)
@@ -223,7 +212,7 @@ class DownloadQueue:
         await self.change(row, state=DownloadState.DOWNLOADING, reason="")
         try:
             await self._hub.run(lambda client: Transfer(
-                client=client, layout=layout, progress=progress, pace=self._pace, disk=self._disk,
+                client=client, layout=layout, progress=progress, pace=self._book.pace, disk=self._disk,
                 patience=self._patience,
             ).run())
             model_id = await self._register(row, layout)
@@ -267,17 +256,14 @@ class DownloadQueue:
     # --- hours, rules, and who has the queue -------------------------------------------------------------------------
 
     async def _mind_the_hours(self) -> None:
-        if self._wait_for_hours_s() > 0:
+        if self._book.wait_s() > 0:
             for download_id in list(self._running):
                 await self.stop(self.rows[download_id], DownloadState.QUEUED)
-
-    def _wait_for_hours_s(self) -> float:
-        return Hours(self.rules.hours).wait_s(datetime.now())
 
     def _waits_for(self, row: Download) -> str:
         if not self._may_run(row):
             return "Goes on when Inglenook runs, or when it is pulled again."
-        if self._wait_for_hours_s() > 0:
+        if self._book.wait_s() > 0:
             return f"Waits for the hours in which downloads may run, {self.rules.hours}."
         if self._instance is None:
             return "Waits for another Inglenook that is downloading into the same data folder."
@@ -307,17 +293,6 @@ class DownloadQueue:
             return Instance.claim(self._settings.data_dir / "downloads")
         except AlreadyRunning:
             return None
-
-    async def _stored_rules(self) -> DownloadRules:
-        stored = await self._db.read(stored_settings.get_of_system, RULES_SETTING)
-        try:
-            return DownloadRules(**stored) if stored else self.rules
-        except TypeError:           # of another version
-            return self.rules
-
-    def _apply(self, rules: DownloadRules) -> None:
-        self.rules = rules
-        self._pace.bytes_per_s = rules.bytes_per_s
 
 
 def _why(error: Exception) -> tuple[DownloadState, str]:

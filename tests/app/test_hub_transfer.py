@@ -184,6 +184,19 @@ class TestLinesThatBreak:
         assert (await bench.place()).read_bytes() == CONTENT
         assert len(bench.hub.heard("hub", "/resolve/")) >= 2
 
+    async def test_a_line_that_falls_silent_is_given_up_and_another_goes_on(self, bench: Bench) -> None:
+        bench.client = HubClient(bench.hub.url, read_timeout_s=0.1)
+        bench.hub.hold(NAME, len(CONTENT) // 2)
+        transfer = await bench.transfer()
+
+        async def sleep(_seconds: float) -> None:
+            bench.hub.release()
+
+        transfer.sleep = sleep
+        await transfer.run()
+        assert (await bench.place()).read_bytes() == CONTENT
+        await bench.client.close()
+
     async def test_errors_of_the_server_pass_or_are_told(self, bench: Bench) -> None:
         bench.hub.faults.status, bench.hub.faults.num_statuses = 500, 3
         await (await bench.transfer()).run()
