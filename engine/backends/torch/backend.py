@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,9 +16,10 @@ import torch
 from torch import Tensor
 
 from engine.backends.base import BackendInfo, Tokenizer
-from engine.backends.torch.attention import Span
+from engine.backends.torch.attention import Singles, Span
 from engine.backends.torch.config import DecoderConfig, read_config
 from engine.backends.torch.decoder import Decoder, FlatStep
+from engine.backends.torch.operations import CudaOperations, PlainOperations, fits_kernels
 from engine.backends.torch.paged_kv import BLOCK_SIZE, PagedKv
 from engine.backends.torch.tokenizer import FolderTokenizer
 from engine.backends.torch.weights import Weights, read_weights
@@ -79,7 +81,11 @@ class TorchBackend:
         self._device = torch.device(config.device)
         model = load(config)
         described, self._tokenizer = model.config, model.tokenizer
-        self._decoder: Decoder | None = Decoder(described, model.weights, max_model_len=config.max_model_len)
+        self._has_kernels = self._device.type == "cuda" and fits_kernels(described)
+        operations = CudaOperations(described) if self._has_kernels else PlainOperations(described)
+        self._decoder: Decoder | None = Decoder(
+            described, model.weights, max_model_len=config.max_model_len, operations=operations
+        )
         # One block more than sequences get: rows that only fill up a graph work there.
         self._kv: PagedKv | None = PagedKv(
             described, config.num_blocks + 1, getattr(torch, config.dtype), self._device
@@ -148,12 +154,10 @@ class TorchBackend:
             torch.cuda.empty_cache()
 
     def _make_graphs(self, decoder: Decoder, kv: PagedKv) -> GraphDecoder | None:
-        if self._device.type != "cuda":
+        if not self._has_kernels:
             return None
-        from engine.backends.torch.graph_decoder import GraphDecoder, can_graph  # noqa: PLC0415 - Triton is CUDA's
+        from engine.backends.torch.graph_decoder import GraphDecoder  # noqa: PLC0415 - Triton is CUDA's
 
-        if not can_graph(decoder.config):
-            return None
         return GraphDecoder(
             decoder, kv, max_rows=self._config.max_num_seqs, max_model_len=self._config.max_model_len
         )
@@ -194,8 +198,22 @@ class TorchBackend:
         sizes = [len(token_ids), len(positions), len(blocks), len(wanted), len(tables)]
         ids, at, where, wanted_at, all_tables = numbers.split(sizes)
         return FlatStep(
-            token_ids=ids, positions=at, blocks=where, offsets=at % BLOCK_SIZE, wanted=wanted_at,
-            spans=_spans(rows, all_tables),
+            token_ids=ids, positions=at, blocks=where, wanted=wanted_at,
+            spans=_spans(rows, all_tables), singles=self._singles(rows) if self._has_kernels else None,
+        )
+
+    def _singles(self, rows: Sequence[BatchRow]) -> Singles | None:
+        starts = accumulate((len(row.token_ids) for row in rows), initial=0)
+        found = [(row, start) for row, start in zip(rows, starts, strict=False) if len(row.token_ids) == 1]
+        if not found:
+            return None
+        width = max(len(row.block_table) for row, _ in found)
+        tables = [row.block_table + [0] * (width - len(row.block_table)) for row, _ in found]
+        return Singles(
+            rows=torch.tensor([start for _, start in found], device=self._device),
+            tables=torch.tensor(tables, dtype=torch.int32, device=self._device),
+            slots=torch.arange(len(found), dtype=torch.int32, device=self._device),
+            positions=torch.tensor([row.position for row, _ in found], dtype=torch.int32, device=self._device),
         )
 
     def _describe(self, described: DecoderConfig, weight_bytes: int, kv_bytes: int) -> BackendInfo:
