@@ -26,7 +26,7 @@ from engine.engine import Engine, EngineInfo
 from engine.load import LoadLimits, ModelSpec
 from engine.local import LocalEngine
 from store import models
-from store.tables import Model, UserRole
+from store.tables import Model, User
 
 T = TypeVar("T")
 
@@ -143,11 +143,13 @@ class House:
         """On the server's own loop."""
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(PATIENCE_S)
 
-    def person(self, name: str, role: UserRole = UserRole.USER) -> Person:
-        user = self.do(self.services.accounts.add_user(name, PASSWORD, role))
+    def person(self, name: str) -> Person:
+        return self.signed_in(self.do(self.services.accounts.add_user(name, PASSWORD)))
+
+    def signed_in(self, user: User) -> Person:
         session = self.do(self.services.accounts.start_session(user))
         key_row, key = self.do(self.services.accounts.create_key(user.id, "test"))
-        return Person(user.id, name, session, key, key_row.id, self.url)
+        return Person(user.id, user.name, session, key, key_row.id, self.url)
 
     def _run(self) -> None:
         self._server.run(self._on_ready)

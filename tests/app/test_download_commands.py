@@ -16,7 +16,6 @@ import typer
 from app.download_commands import parse_target
 from app.download_progress import in_time, line_of
 from app.instance import Instance, Note
-from store.tables import UserRole
 from tests.app.command_line import Inglenook
 from tests.app.house import PATIENCE_S, House, Person
 from tests.app.hub import TOKEN, Faults, Hub
@@ -137,8 +136,6 @@ class TestBesideAServer:
         """As if the house had been started with `inglenook serve`."""
         data_dir = house.services.settings.data_dir
         monkeypatch.setenv("INGLENOOK_DATA_DIR", str(data_dir))
-        if not any(user.role is UserRole.ADMIN for user in house.do(house.services.accounts.list_users())):
-            house.person("Cleo", UserRole.ADMIN)
         house_hub.add("cli/Parrot", {"cli-parrot-Q8_0.gguf": tiny_model(40)})
         with Instance.claim(data_dir) as instance:
             instance.publish(Note(os.getpid(), house.url))
