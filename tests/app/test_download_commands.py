@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -112,7 +113,14 @@ class TestAlone:
     ) -> None:
         process = started("models", "pull", REPO)
         enough = len(tiny_model()) * 3 // 2         # once for the header, as the whole file is so small
-        birds.hold(NAME, enough, then=lambda: process.send_signal(signal.SIGINT))
+
+        def interrupt() -> None:
+            """Once some of what was sent is on the disk."""
+            while not any(part.stat().st_size for part in (data_dir / "models").rglob("*.part")):
+                threading.Event().wait(0.01)
+            process.send_signal(signal.SIGINT)
+
+        birds.hold(NAME, enough, then=interrupt)
         _, err = process.communicate(timeout=PATIENCE_S)
         assert process.returncode == 130
         assert f"It pauses. Go on with: inglenook models pull {REPO}:Q4_K_M\n" in err
