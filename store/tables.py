@@ -65,6 +65,12 @@ class MessageStatus(StrEnum):
     FAILED = "failed"                # `error` says why
 
 
+class TitleSource(StrEnum):
+    WORDS = "words"                  # the first words of the chat, until a model finds better ones
+    MODEL = "model"
+    PERSON = "person"                # written by hand, or come with the chat from elsewhere: never to be replaced
+
+
 class User(SQLModel, table=True):
     __tablename__ = "user"
     id: str = Field(default_factory=new_id, primary_key=True)
@@ -101,6 +107,18 @@ class ApiKey(SQLModel, table=True):
     revoked_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
 
 
+class Folder(SQLModel, table=True):
+    """Of chats, and of other folders, one level deep."""
+
+    __tablename__ = "folder"
+    id: str = Field(default_factory=new_id, primary_key=True)
+    user_id: str = Field(foreign_key="user.id", index=True, ondelete="CASCADE")
+    parent_id: str | None = Field(default=None, foreign_key="folder.id", ondelete="SET NULL")
+    name: str
+    position: int = 0                                     # among its siblings
+    created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+
+
 class Conversation(SQLModel, table=True):
     __tablename__ = "conversation"
     __table_args__ = (Index("ix_conversation_user_updated", "user_id", "updated_at"),)
@@ -112,6 +130,25 @@ class Conversation(SQLModel, table=True):
     created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
     updated_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
     deleted_at: datetime | None = Field(default=None, sa_type=UtcDateTime)   # undo until it is purged
+    archived_at: datetime | None = Field(default=None, sa_type=UtcDateTime)  # out of the list, in the archive
+    folder_id: str | None = Field(default=None, foreign_key="folder.id", index=True)
+    pin_position: int | None = None                       # among the pinned; None: it is not pinned
+    title_source: TitleSource = Field(default=TitleSource.WORDS, sa_type=stored_as_value(TitleSource))
+
+
+class Tag(SQLModel, table=True):
+    __tablename__ = "tag"
+    __table_args__ = (Index("ix_tag_user_name", "user_id", "name_key", unique=True),)
+    id: str = Field(default_factory=new_id, primary_key=True)
+    user_id: str = Field(foreign_key="user.id", ondelete="CASCADE")
+    name: str                                             # as written
+    name_key: str                                         # NFKC, casefolded: what makes two the same
+
+
+class ConversationTag(SQLModel, table=True):
+    __tablename__ = "conversation_tag"
+    conversation_id: str = Field(foreign_key="conversation.id", primary_key=True, ondelete="CASCADE")
+    tag_id: str = Field(foreign_key="tag.id", primary_key=True, index=True, ondelete="CASCADE")
 
 
 class Message(SQLModel, table=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from store.tables import Message, Model
 
@@ -32,16 +32,6 @@ def initials(name: str) -> str:
     parts = name.split()
     letters = parts[0][0] + (parts[-1][0] if len(parts) > 1 else "")
     return letters.upper()
-
-
-def day_group(at: datetime, now: datetime) -> str:
-    """Under which heading of the sidebar a chat stands. Both times are local."""
-    days = (now.date() - at.date()) / timedelta(days=1)
-    if days <= 0:
-        return "Today"
-    if days <= 1:
-        return "Yesterday"
-    return "Previous 7 days" if days <= 7 else "Earlier"
 
 
 def size(num_bytes: int) -> str:

@@ -19,8 +19,12 @@ from app.services.exports import ExportService
 from app.services.generations import GenerationService
 from app.services.hub import HubService
 from app.services.imports import ImportService
+from app.services.listing import ListingService
 from app.services.models import ModelService, spec_of
 from app.services.optimizer import ModelOptimizer
+from app.services.organise import OrganiseService
+from app.services.searching import SearchService
+from app.services.titles import TitleService
 from app.settings import Settings
 from app.vault import Vault
 from engine.disk_cache.cache import DiskCache
@@ -52,6 +56,10 @@ class Services:
     chat: ChatService
     exports: ExportService
     imports: ImportService
+    organise: OrganiseService
+    listing: ListingService
+    searching: SearchService
+    titles: TitleService
 
     @classmethod
     def open(cls, settings: Settings, loader: Loader) -> Services:
@@ -73,10 +81,13 @@ class Services:
         exports, imports = ExportService(db), ImportService(db, changes, settings)
         conversations.on_deleted(generations.conversation_deleted)
         accounts.on_access_ended(generations.access_ended)
+        titles = TitleService(db, engines, generations, changes)
+        generations.on_ended(titles.answer_ended)
         accounts.on_access_ended(imports.access_ended)
         return cls(
             settings, db, disk_cache, changes, accounts, conversations, vault, hub, models, downloads, optimizer,
-            engines, generations, chat, exports, imports,
+            engines, generations, chat, exports, imports, OrganiseService(db, conversations, changes),
+            ListingService(db), SearchService(db), titles,
         )
 
     async def start(self) -> None:
@@ -100,6 +111,7 @@ class Services:
     async def stop(self) -> None:
         """End what runs, each answer saved with its text, and free the models. Idempotent; the database stays open."""
         await self.imports.close()
+        await self.titles.close()
         await self.downloads.close()
         await self.hub.close()
         await self.generations.close()
