@@ -10,7 +10,7 @@ from datetime import datetime
 from sqlalchemy import delete
 from sqlmodel import Session, col, select
 
-from store.tables import Conversation, now
+from store.tables import Conversation, WhenFull, now
 
 
 def list_recent(session: Session, user_id: str, *, limit: int, before: datetime | None = None) -> list[Conversation]:
@@ -44,6 +44,15 @@ def rename(session: Session, user_id: str, conversation_id: str, title: str) -> 
     conversation = get(session, user_id, conversation_id)
     if conversation is not None:
         conversation.title = title
+    return conversation
+
+
+def set_when_full(
+    session: Session, user_id: str, conversation_id: str, when_full: WhenFull
+) -> Conversation | None:
+    conversation = get(session, user_id, conversation_id)
+    if conversation is not None:
+        conversation.when_full = when_full
     return conversation
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from sqlmodel import Session
 
-from store import accounts, conversations, imports, messages, search, settings
-from store.tables import User
+from store import accounts, conversations, deletions, imports, messages, search, settings
+from store.tables import User, WhenFull
 
 # What each answers when the person and the things do not belong together.
 NOTHING: dict[Callable[..., Any], Any] = {
@@ -21,14 +21,20 @@ NOTHING: dict[Callable[..., Any], Any] = {
     conversations.get_with_deleted: None,
     conversations.get: None,
     conversations.rename: None,
+    conversations.set_when_full: None,
     conversations.mark_deleted: False,
     conversations.restore: False,
+    deletions.streaming_under: None,
+    deletions.mark_deleted: None,
+    deletions.restore: None,
     messages.get: None,
     messages.branch: None,
     messages.tree: None,
     messages.add_turn: None,
     messages.edit_turn: None,
     messages.add_answer: None,
+    messages.answer_turn: None,
+    messages.edit_answer: None,
     messages.reopen_answer: None,
     messages.show_branch: None,
     search.search: [],
@@ -44,7 +50,7 @@ MAKE_ONE_S_OWN = {
 def scoped_functions() -> set[Callable[..., Any]]:
     return {
         function
-        for module in (accounts, conversations, imports, messages, search, settings)
+        for module in (accounts, conversations, deletions, imports, messages, search, settings)
         for name, function in inspect.getmembers(module, inspect.isfunction)
         if function.__module__ == module.__name__ and not name.startswith("_")
         and "user_id" in inspect.signature(function).parameters
@@ -64,7 +70,7 @@ def of_ben(session: Session, ben: User) -> dict[str, Any]:
         "conversation_id": turn.conversation.id, "message_id": turn.user_message.id, "answer_id": turn.answer.id,
         "parent_id": turn.answer.id, "leaf_id": turn.answer.id, "key_id": key.id,
         "content": "changed", "title": "changed", "words": "secret", "limit": 10, "before": None, "model_id": None,
-        "key": "theme", "default": "default",
+        "key": "theme", "default": "default", "when_full": WhenFull.SUMMARISE,
     }
 
 
