@@ -17,6 +17,7 @@ from app.services.engines import EngineRegistry, Loader
 from app.services.exports import ExportService
 from app.services.generations import GenerationService
 from app.services.imports import ImportService
+from app.services.meter import ContextMeter
 from app.services.models import ModelService, spec_of
 from app.services.optimizer import ModelOptimizer
 from app.settings import Settings
@@ -44,6 +45,7 @@ class Services:
     engines: EngineRegistry
     generations: GenerationService
     chat: ChatService
+    meter: ContextMeter
     exports: ExportService
     imports: ImportService
 
@@ -67,7 +69,7 @@ class Services:
         accounts.on_access_ended(imports.access_ended)
         return cls(
             settings, db, disk_cache, changes, accounts, conversations, models, optimizer, engines, generations, chat,
-            exports, imports,
+            ContextMeter(engines), exports, imports,
         )
 
     async def start(self) -> None:

@@ -14,10 +14,11 @@ from store.tables import MessageStatus
 
 
 class GenerationState(StrEnum):
-    LOADING = "loading"         # the model
-    WAITING = "waiting"         # in the queue: see `queue_position`; or reading the prompt, when that is None
+    LOADING = "loading"             # the model
+    SUMMARISING = "summarising"     # what no longer fits into the model's window
+    WAITING = "waiting"             # in the queue: see `queue_position`; or reading the prompt, when that is None
     WRITING = "writing"
-    ENDED = "ended"             # `status` says how; the store has it all
+    ENDED = "ended"                 # `status` says how; the store has it all
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +32,7 @@ class GenerationStats:
     completion_tokens: int = 0
     time_to_first_token_s: float | None = None
     duration_s: float | None = None
+    reasoning_s: float | None = None        # thinking, before the first word; not what it waited before
 
 
 @dataclass(slots=True, eq=False)
@@ -44,10 +46,12 @@ class Generation:
     state: GenerationState = GenerationState.LOADING
     status: MessageStatus = MessageStatus.STREAMING
     queue_position: int | None = None                       # 1 is next
+    num_to_read: int | None = None                          # tokens of its prompt that the model has not just read
     error: str | None = None
     stats: GenerationStats = field(default_factory=GenerationStats)
     num_left_out: int = 0                                   # oldest messages that the model's window could not hold
     first_message_id: str | None = None                     # the oldest that it could; None: all of them
+    has_summary: bool = False                               # of what was left out
     _utf16: bytearray = field(default_factory=bytearray)    # `text` again, in the units that a browser counts
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
