@@ -92,10 +92,10 @@ class ChatService:
             ),
         )
 
-    async def edit(self, user_id: str, message_id: str, text: str) -> Sent:
+    async def edit(self, user_id: str, message_id: str, text: str, *, model_id: str | None = None) -> Sent:
         """Say a message otherwise: a sibling of it, with an answer of its own. The old branch stays."""
         text = _checked(text)
-        model = await self._choose_model(None, await self._model_of(user_id, message_id))
+        model = await self._choose_model(model_id, await self._model_of(user_id, message_id))
         return await self._begin(
             user_id, model, lambda session: messages.edit_turn(session, user_id, message_id, text, model_id=model.id)
         )

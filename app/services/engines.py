@@ -38,12 +38,20 @@ class ModelState(StrEnum):
     FAILED = "failed"
 
 
+class LoadWait(StrEnum):
+    """What a load waits for before it begins."""
+
+    MEMORY = "memory"           # until a loaded model is idle and can go
+    OTHER_LOAD = "other_load"
+
+
 @dataclass(frozen=True, slots=True)
 class ModelStatus:
     state: ModelState
     reason: str = ""                        # why it failed, or what a load waits for: a sentence for a person
     info: EngineInfo | None = None          # while READY
     num_requests: int = 0                   # that use it now, waiting ones included
+    waits_for: LoadWait | None = None       # `reason` says it in words
     about_s: float | None = None            # while LOADING: how long it may still take, by its last load
 
 
@@ -53,6 +61,7 @@ class _Place:
 
     state: ModelState = ModelState.ON_DISK
     reason: str = ""
+    waits_for: LoadWait | None = None
     engine: Engine | None = None
     num_borrowers: int = 0
     last_used_s: float = 0.0
@@ -80,7 +89,7 @@ class EngineRegistry:
         if place is None:
             return ModelStatus(ModelState.ON_DISK)
         info = place.engine.info if place.engine else None
-        return ModelStatus(place.state, place.reason, info, place.num_borrowers, _about_s(place))
+        return ModelStatus(place.state, place.reason, info, place.num_borrowers, place.waits_for, _about_s(place))
 
     def last_window(self, model_id: str) -> int | None:
         """How many tokens it held when it was last loaded here."""
@@ -177,8 +186,10 @@ class EngineRegistry:
 
     async def _load(self, spec: ModelSpec, place: _Place) -> None:
         """Ends in READY or FAILED; raises only what is no failure of the model's."""
-        is_next = self._one_load.locked()
-        self._set(place, ModelState.LOADING, "Waiting until another model has loaded." if is_next else "")
+        if self._one_load.locked():
+            self._set(place, ModelState.LOADING, "Waiting until another model has loaded.", LoadWait.OTHER_LOAD)
+        else:
+            self._set(place, ModelState.LOADING)
         try:
             async with self._one_load:
                 place.engine = await self._load_with_room(spec, place)
@@ -223,7 +234,8 @@ class EngineRegistry:
                 return True
             names = " or ".join(sorted(others))
             wanted.began_loading_s = None
-            self._set(wanted, ModelState.LOADING, f"Waiting for memory until {names} has finished answering.")
+            reason = f"Waiting for memory until {names} has finished answering."
+            self._set(wanted, ModelState.LOADING, reason, LoadWait.MEMORY)
             self._released.clear()
             await self._released.wait()
         return False
@@ -242,8 +254,8 @@ class EngineRegistry:
         self._set(place, ModelState.FAILED, reason)
         log.warning("model failed", model=model_id, reason=reason)
 
-    def _set(self, place: _Place, state: ModelState, reason: str = "") -> None:
-        place.state, place.reason = state, reason
+    def _set(self, place: _Place, state: ModelState, reason: str = "", waits_for: LoadWait | None = None) -> None:
+        place.state, place.reason, place.waits_for = state, reason, waits_for
         self.changes.announce_all(Change("models", None))
 
 

@@ -11,8 +11,11 @@ from nicegui.element import Element
 
 from app.schemas import ThreadMessage
 from store.tables import Message, MessageStatus, Model
+from ui.figures import answer_figures, answer_stats
+from ui.language import t
 from ui.theme import ASSETS
-from ui.words import answer_stats
+
+TALK = str(ASSETS / "scripts" / "talk")         # what answers and one's own messages share in the browser
 
 
 def answer_state(message: Message, model: Model | None) -> dict[str, Any]:
@@ -21,17 +24,29 @@ def answer_state(message: Message, model: Model | None) -> dict[str, Any]:
         "status": message.status,
         "finish": message.finish_reason,
         "error": message.error,
-        "reasoning": message.reasoning,
+        "thought": message.reasoning,
+        "thought_for": _thought_for(message),
+        "edited": message.is_edited,
         "stats": answer_stats(message, model),
+        "figures": answer_figures(message, model),
     }
+
+
+def _thought_for(message: Message) -> str:
+    if message.reasoning_s is None:
+        return t("chat-thought")
+    seconds = round(message.reasoning_s)
+    if seconds < 60:
+        return t("chat-thought-seconds", seconds=max(1, seconds))
+    return t("chat-thought-minutes", minutes=seconds // 60, seconds=seconds % 60)
 
 
 class Answer(
     Element,
     component="answer.js",
-    esm={"inglenook-markdown": str(ASSETS / "vendor" / "markdown")},
+    esm={"inglenook-markdown": str(ASSETS / "vendor" / "markdown"), "inglenook-talk": TALK},
 ):
-    """Emits `again`, `continue` and `branch` (-1 or 1)."""
+    """Emits `again` (with a model's id, or null), `continue`, `branch` (-1 or 1), `edit` (with the text), `remove`."""
 
     def __init__(self, item: ThreadMessage, model: Model | None) -> None:
         super().__init__()
@@ -40,6 +55,10 @@ class Answer(
         # Of an answer that is being written the stream brings the text, from its beginning: it is sent once.
         self._props["content"] = "" if message.status is MessageStatus.STREAMING else message.content
         self.show(item, model, last=False)
+
+    def refuse(self, reason: str) -> None:
+        """What was edited cannot be saved; it stays in its field."""
+        self.run_method("refuse", reason)
 
     def show(self, item: ThreadMessage, model: Model | None, *, last: bool) -> None:
         """Bring what may change to the page. Nothing is sent where nothing did."""
