@@ -2,7 +2,7 @@
 
     data: [offset, text]        at most 20 times a second; offsets are absolute, in UTF-16 units, as JavaScript counts
     event: thought              [offset, text] likewise, of what a model thinks before it answers
-    event: state                what it waits for: {"title", "detail", "about_s", "loading"}
+    event: state                what it waits for: {"title", "detail", "about_s", …}: chat-wait-… of the catalogue
     event: done                 what became of it: see `answer_state`
     event: later, event: gone   nobody writes it yet: ask again; there is no such answer
     id: offset                  the next one, so that a browser that lost a line of one answer goes on from there
@@ -24,7 +24,6 @@ from app.services.engines import LoadWait
 from app.services.generation import Generation, GenerationState, utf16_length
 from store.tables import Message, MessageStatus, Model
 from ui.components.answer import answer_state
-from ui.language import t
 
 MIN_INTERVAL_S = 0.05
 RETRY_MS = 1000
@@ -87,25 +86,22 @@ async def followed(services: Services, generation: Generation, place: Place) -> 
 
 
 def _waits_for(services: Services, generation: Generation, model: Model | None) -> dict[str, Any]:
-    name = model.name if model else generation.model_id
     title, detail = "", ""
+    about: dict[str, Any] = {}
     match generation.state, generation.queue_position:
         case GenerationState.LOADING, _:
-            title = t("chat-wait-loading", model=name)
-            match services.engines.status(generation.model_id).waits_for:
-                case LoadWait.MEMORY:
-                    detail = t("chat-wait-loading-memory")
-                case LoadWait.OTHER_LOAD:
-                    detail = t("chat-wait-loading-other")
+            title, about = "loading", {"model": model.name if model else generation.model_id}
+            waits_for = services.engines.status(generation.model_id).waits_for
+            detail = {LoadWait.MEMORY: "loading-memory", LoadWait.OTHER_LOAD: "loading-other", None: ""}[waits_for]
         case GenerationState.SUMMARISING, _:
-            title = t("chat-wait-summarising")
+            title = "summarising"
         case GenerationState.WAITING, int(position):
-            title, detail = t("chat-wait-queue", position=position), t("chat-wait-queue-why")
+            title, detail, about = "queue", "queue-why", {"position": position}
         case GenerationState.WAITING, None:
-            title = t("chat-wait-reading")
+            title = "reading"
         case GenerationState.WRITING, _ if not generation.text:
-            title = t("chat-wait-thinking")
-    return {"title": title, "detail": detail, "loading": generation.state is GenerationState.LOADING}
+            title = "thinking"
+    return {"title": title, "detail": detail, **about}
 
 
 def _about_s(services: Services, generation: Generation) -> int | None:

@@ -20,7 +20,6 @@ from app.errors import NotFound
 from app.services.container import Services
 from store.tables import Message, User
 from ui.answer_events import Place, answer_events, gone
-from ui.language import LANGUAGE_SETTING, speak_in_request, wanted_language
 
 PING_INTERVAL_S = 15.0
 MAX_AT_ONCE = 100           # answers over one line
@@ -39,7 +38,6 @@ def stream_routes(services: Services) -> APIRouter:
         user: User | None = request.state.user
         if user is None:
             raise HTTPException(401)
-        speak_in_request(wanted_language(await services.accounts.get_setting(user.id, LANGUAGE_SETTING), request))
         ids = message_ids.split(",")[:MAX_AT_ONCE]
         messages = [await _message(services, user.id, message_id) for message_id in ids]
         if not any(messages):

@@ -68,7 +68,6 @@ class Generation:
     stats: GenerationStats = field(default_factory=GenerationStats)
     num_left_out: int = 0                                   # oldest messages that the model's window could not hold
     first_message_id: str | None = None                     # the oldest that it could; None: all of them
-    has_summary: bool = False                               # of what was left out
     _text: Utf16Text = field(default_factory=Utf16Text)
     _reasoning: Utf16Text = field(default_factory=Utf16Text)
     _changed: asyncio.Event = field(default_factory=asyncio.Event)

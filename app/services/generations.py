@@ -154,7 +154,6 @@ class GenerationService:
                     window, engine.count_tokens,
                 )
         generation.num_left_out, generation.first_message_id = len(fitted.left_out), fitted.first_message_id
-        generation.has_summary = bool(fitted.summary)
         return fitted
 
     def about_s(self, generation: Generation) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 
 import pytest
@@ -43,6 +44,7 @@ async def test_reload_other_chat_and_second_device_in_mid_answer_see_one_whole_a
 async def test_a_lost_network_comes_back_to_the_same_answer(server: Server, browser: Browser) -> None:
     name = server.add_user()
     page = await sign_in(browser, server, name)
+    await page.evaluate("delete window.SharedWorker")       # its line would not be cut below
     answer_id = await ask(page, server, name, LONG)
     await until(lambda: _text_length(page), "the first words")
     await page.context.set_offline(True)
@@ -66,6 +68,25 @@ async def test_stop_works_from_another_tab_and_keeps_what_was_written(server: Se
     assert status == "stopped"
     assert content
     assert await _copied_text(page) == content
+
+
+async def test_two_devices_that_write_in_one_chat_at_once_lose_nothing(server: Server, browser: Browser) -> None:
+    name = server.add_user()
+    page = await sign_in(browser, server, name)
+    await is_over(server, await ask(page, server, name, "What is the capital of France?"))
+    second = await sign_in(browser, server, name)
+    await second.goto(page.url)
+    devices = {"And of Spain?": page, "And of Italy?": second}
+    for text, device in devices.items():
+        await device.get_by_label("Message", exact=True).fill(text)
+    await asyncio.gather(*(device.keyboard.press("Enter") for device in devices.values()))
+    for device in devices.values():
+        await expect(device.locator(".nk-answer")).to_have_count(2)
+        await expect(device.get_by_label("Stop", exact=True)).to_have_count(0)
+    said = await page.locator(".nk-bubble").all_inner_texts()
+    kept = [await device.get_by_label("Message", exact=True).input_value() for device in devices.values()]
+    assert sorted([*said[1:], *filter(None, kept)]) == sorted(devices)      # said, or still in its writer's field
+    assert await second.locator(".nk-bubble").all_inner_texts() == said
 
 
 async def test_a_chat_started_in_one_browser_stands_in_the_sidebar_of_another(

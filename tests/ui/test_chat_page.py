@@ -174,7 +174,7 @@ async def test_an_answer_is_tried_again_with_another_model(home: Home, ada: Pers
     await until(lambda: "other" in [model["id"] for model in one(tab, Thread).props["models"]])
     trigger(one(tab, Answer), "again", "other")
     await until(lambda: _answers(tab)[0]["versions"] == 2 and _answers(tab)[0]["state"]["status"] == "complete")
-    assert _answers(tab)[0]["state"]["stats"][0] == "Other"
+    assert _answers(tab)[0]["state"]["figures"]["model"] == "Other"
 
 
 async def test_the_page_marks_what_the_model_no_longer_sees_and_its_meter_warns(home: Home, ada: Person) -> None:

@@ -53,7 +53,8 @@ async def test_a_finished_answer_comes_whole_and_says_how_it_ended(ada: Person) 
     name, state, _ = done
     assert name == "done"
     assert (state["status"], state["finish"], state["error"]) == ("complete", "stop", None)
-    assert f"{len(PARIS) + 1} tokens" in state["stats"] or f"{len(PARIS)} tokens" in state["stats"]
+    assert state["figures"]["tokens"] in (len(PARIS), len(PARIS) + 1)
+    assert state["figures"]["model"] == "SmolLM2 135M Instruct, Q4_1"
 
 
 async def test_the_thought_before_an_answer_comes_with_its_end(ada: Person) -> None:
@@ -66,7 +67,7 @@ async def test_the_thought_before_an_answer_comes_with_its_end(ada: Person) -> N
         response = await browser.get(f"/ui/stream/{answer_id}")
     *_, message, (name, state, _) = _events(response.text)
     assert message == ("message", [0, "42"], "2")
-    assert (name, state["thought"], state["thought_for"]) == ("done", "abc", "Thought for 1 s")
+    assert (name, state["thought"]) == ("done", "abc")
     assert ("thought", [0, "abc"], None) in _events(response.text)
     again = await _get(ada, f"/ui/stream/{answer_id}?offset=1&thought=2")
     assert ("thought", [2, "c"], None) in again
@@ -141,14 +142,17 @@ async def test_while_it_waits_it_says_what_for(ada: Person, monkeypatch: pytest.
         return found[0]
 
     name, state, _ = await next_event()
-    assert (name, state["title"], state["loading"]) == ("state", "Waking SmolLM2 135M Instruct", True)
-    for position, title in ((2, "2nd in line"), (1, "Next in line"), (None, "Reading")):
+    assert (name, state) == (
+        "state", {"title": "loading", "detail": "", "model": "SmolLM2 135M Instruct", "about_s": None}
+    )
+    for position, title in ((2, "queue"), (1, "queue"), (None, "reading")):
         generation.state, generation.queue_position = GenerationState.WAITING, position
         generation.announce()
-        assert (await next_event())[1]["title"] == title
+        state = (await next_event())[1]
+        assert (state["title"], state.get("position")) == (title, position)
     generation.state = GenerationState.SUMMARISING
     generation.announce()
-    assert (await next_event())[1]["title"] == "Summing up what came before"
+    assert (await next_event())[1]["title"] == "summarising"
     generation.state = GenerationState.WRITING
     generation.append("Hm")
     name, state, _ = await next_event()

@@ -11,7 +11,7 @@ const REST = 3; // times as long as the drawing took
 export default {
   template: `
     <div class="nk-answer" :data-message="messageId" :data-status="now.status">
-      <thought v-if="thought" :id="'nk-thought-' + messageId" :text="thought" :title="now.thought_for" :thinking="writing && !hasText"></thought>
+      <thought v-if="thought" :id="'nk-thought-' + messageId" :text="thought" :figures="now.figures" :thinking="writing && !hasText"></thought>
       <waiting v-if="writing && !hasText && !thought" :wait="wait"></waiting>
       <editor v-if="editing" :original="text" :label="t('chat-edit-answer')" :action="t('chat-edit-save')" :hint="t('chat-edit-answer-hint')"
         :refused="refused" @take="(text) => $emit('edit', text)" @leave="stopEditing"></editor>
@@ -29,18 +29,18 @@ export default {
         <span class="nk-again">
           <button type="button" class="nk-ib" :aria-label="t('chat-again')" :title="t('chat-again')" @click="$emit('again', null)">
             <svg class="nk-i nk-i-16" aria-hidden="true"><use href="#nk-refresh-cw"/></svg></button>
-          <button v-if="models().length > 1" type="button" class="nk-ib nk-again-with" aria-haspopup="menu" :aria-label="t('chat-again-with')" :title="t('chat-again-with')">
+          <button v-if="models().length > 1" type="button" class="nk-ib nk-again-with" aria-haspopup="menu" :aria-expanded="String(menu === 'again')" :aria-label="t('chat-again-with')" :title="t('chat-again-with')">
             <svg class="nk-i nk-i-14" aria-hidden="true"><use href="#nk-chevron-down"/></svg>
-            <q-menu class="nk-menu" auto-close anchor="bottom left" self="top left" :offset="[0, 6]"><div role="menu" :aria-label="t('chat-again-with')">
+            <q-menu class="nk-menu" auto-close anchor="bottom left" self="top left" :offset="[0, 6]" @show="menu = 'again'" @before-hide="menu = ''"><div role="menu" :aria-label="t('chat-again-with')">
               <button v-for="model in models()" type="button" role="menuitem" class="nk-nav nk-model" @click="$emit('again', model.id)">
                 <span class="nk-dot" :class="model.dot" aria-hidden="true"></span><span class="nk-grow"><span>{{ model.name }}</span><small>{{ model.about }}</small></span></button>
             </div></q-menu></button>
         </span>
         <button v-if="hasText" type="button" class="nk-ib" ref="edit" :aria-label="t('chat-edit-answer')" :title="t('chat-edit-answer')" @click="editing = true">
           <svg class="nk-i nk-i-16" aria-hidden="true"><use href="#nk-pencil"/></svg></button>
-        <button type="button" class="nk-ib" :aria-label="t('chat-more')" :title="t('chat-more')" aria-haspopup="menu">
+        <button type="button" class="nk-ib" :aria-label="t('chat-more')" :title="t('chat-more')" aria-haspopup="menu" :aria-expanded="String(menu === 'more')">
           <svg class="nk-i nk-i-16" aria-hidden="true"><use href="#nk-ellipsis"/></svg>
-          <q-menu class="nk-menu" auto-close anchor="bottom left" self="top left" :offset="[0, 6]"><div role="menu">
+          <q-menu class="nk-menu" auto-close anchor="bottom left" self="top left" :offset="[0, 6]" @show="menu = 'more'" @before-hide="menu = ''"><div role="menu">
             <button v-for="item in items" type="button" role="menuitem" class="nk-nav" @click="item.act">
               <svg class="nk-i" aria-hidden="true"><use :href="'#nk-' + item.icon"/></svg><span>{{ item.text }}</span></button>
             <hr>
@@ -49,7 +49,7 @@ export default {
           </div></q-menu></button>
         <button v-if="isRead" type="button" class="nk-ib nk-reading" :aria-label="t('chat-read-stop')" :title="t('chat-read-stop')" @click="readAloud">
           <svg class="nk-i nk-i-16" aria-hidden="true"><use href="#nk-square"/></svg></button>
-        <figures :id="'nk-figures-' + messageId" :stats="now.stats" :figures="now.figures"></figures>
+        <figures :id="'nk-figures-' + messageId" :figures="now.figures"></figures>
       </div>
       <div class="nk-sr" aria-live="polite">{{ spoken }}</div>
     </div>`,
@@ -59,7 +59,7 @@ export default {
   props: {
     messageId: String,
     content: String, // as it stood when the page was made; "" where the stream brings it all
-    state: Object, // {status, finish, error, thought, thought_for, edited, stats, figures}, see ui/components/answer.py
+    state: Object, // {status, finish, error, thought, edited, figures}, see ui/components/answer.py
     version: Number,
     versions: Number,
     last: Boolean,
@@ -67,7 +67,7 @@ export default {
   emits: ["again", "branch", "continue", "edit", "remove"],
 
   data() {
-    return { now: this.state, wait: null, thought: this.state.thought, hasText: !!this.content, editing: false, refused: "", copied: false, spoken: "" };
+    return { now: this.state, wait: null, thought: this.state.thought, hasText: !!this.content, editing: false, refused: "", menu: "", copied: false, spoken: "" };
   },
 
   computed: {

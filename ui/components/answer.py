@@ -11,8 +11,6 @@ from nicegui.element import Element
 
 from app.schemas import ThreadMessage
 from store.tables import Message, MessageStatus, Model
-from ui.figures import answer_figures, answer_stats
-from ui.language import t
 from ui.theme import ASSETS
 
 TALK = str(ASSETS / "scripts" / "talk")         # what answers and one's own messages share in the browser
@@ -25,20 +23,30 @@ def answer_state(message: Message, model: Model | None) -> dict[str, Any]:
         "finish": message.finish_reason,
         "error": message.error,
         "thought": message.reasoning,
-        "thought_for": _thought_for(message),
         "edited": message.is_edited,
-        "stats": answer_stats(message, model),
         "figures": answer_figures(message, model),
     }
 
 
-def _thought_for(message: Message) -> str:
-    if message.reasoning_s is None:
-        return t("chat-thought")
-    seconds = round(message.reasoning_s)
-    if seconds < 60:
-        return t("chat-thought-seconds", seconds=max(1, seconds))
-    return t("chat-thought-minutes", minutes=seconds // 60, seconds=seconds % 60)
+def answer_figures(message: Message, model: Model | None) -> dict[str, Any]:
+    """How it was made, as far as that is known. In numbers: the browser puts those that are seen into words."""
+    name = message.model_id if model is None else ", ".join(filter(None, (model.name, model.quantisation)))
+    figures = {
+        "model": name,
+        "version": message.model_version,
+        "tokens": message.completion_tokens,
+        "read": message.prompt_tokens,
+        "known": message.cached_tokens,
+        "first_s": _rounded(message.time_to_first_token_s),
+        "thought_s": _rounded(message.reasoning_s),
+        "all_s": _rounded(message.duration_s),
+        "left_out": message.num_left_out,
+    }
+    return {key: value for key, value in figures.items() if value}
+
+
+def _rounded(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds, 2)
 
 
 class Answer(

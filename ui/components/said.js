@@ -21,9 +21,9 @@ export default {
             <svg class="nk-i nk-i-16" aria-hidden="true"><use :href="copied ? '#nk-check' : '#nk-copy'"/></svg></button>
           <button type="button" class="nk-ib" ref="edit" data-nk-edit-mine :aria-label="t('chat-edit-mine')" :title="t('chat-edit-mine')" @click="editing = true">
             <svg class="nk-i nk-i-16" aria-hidden="true"><use href="#nk-pencil"/></svg></button>
-          <button type="button" class="nk-ib" :aria-label="t('chat-more')" :title="t('chat-more')" aria-haspopup="menu">
+          <button type="button" class="nk-ib" :aria-label="t('chat-more')" :title="t('chat-more')" aria-haspopup="menu" :aria-expanded="String(open)">
             <svg class="nk-i nk-i-16" aria-hidden="true"><use href="#nk-ellipsis"/></svg>
-            <q-menu class="nk-menu" auto-close anchor="bottom right" self="top right" :offset="[0, 6]"><div role="menu">
+            <q-menu class="nk-menu" auto-close anchor="bottom right" self="top right" :offset="[0, 6]" @show="open = true" @before-hide="open = false"><div role="menu">
               <button type="button" role="menuitem" class="nk-nav" @click="copy"><svg class="nk-i" aria-hidden="true"><use href="#nk-copy"/></svg><span>{{ t("chat-copy") }}</span></button>
               <hr>
               <button type="button" role="menuitem" class="nk-nav danger" @click="$emit('remove')"><svg class="nk-i" aria-hidden="true"><use href="#nk-trash-2"/></svg><span>{{ t("chat-delete-from-here") }}</span></button>
@@ -47,7 +47,7 @@ export default {
   emits: ["answer", "branch", "edit", "remove"],
 
   data() {
-    return { editing: false, refused: "", copied: false };
+    return { editing: false, refused: "", open: false, copied: false };
   },
   beforeUnmount() {
     focusWhatTakesItsPlace(this.$el);

@@ -47,8 +47,7 @@ chat-model-failed = Ließ sich nicht laden
 
 # --- Nachdenken
 chat-thought = Erst nachgedacht
-chat-thought-seconds = { $seconds } s nachgedacht
-chat-thought-minutes = { $minutes } min { $seconds } s nachgedacht
+chat-thought-for = { $time } nachgedacht
 
 # --- Warten
 chat-wait-loading = { $model } wird geweckt

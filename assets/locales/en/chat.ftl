@@ -47,8 +47,7 @@ chat-model-failed = Did not load
 
 # --- thinking
 chat-thought = Thought first
-chat-thought-seconds = Thought for { $seconds } s
-chat-thought-minutes = Thought for { $minutes } min { $seconds } s
+chat-thought-for = Thought for { $time }
 
 # --- waiting
 chat-wait-loading = Waking { $model }

@@ -46,7 +46,7 @@ export const Editor = {
     take() {
       if (!this.text.trim() || this.sending) return;
       if (this.text === this.original) return this.leave();
-      if (JSON.stringify(this.text).length > MAX_SENT) return (this.reason = t("chat-edit-too-long"));
+      if (JSON.stringify(JSON.stringify(this.text)).length > MAX_SENT) return (this.reason = t("chat-edit-too-long"));
       this.sending = true;
       this.$emit("take", this.text);
     },

@@ -1,4 +1,6 @@
 // The line of figures under an answer, and all of them in a sheet over it: by hover, by tap, by keyboard.
+import { inFull, inShort } from "./numbers.js";
+
 const { t } = window.nkWords;
 const HOVER_MS = 350;
 const GAP_PX = 6;
@@ -10,11 +12,16 @@ export const Figures = {
       <span class="nk-sr">{{ t("chat-figures") }}: </span><span v-for="(stat, index) in stats" :class="{ 'nk-hide-xs': index > 2 }">{{ stat }}</span>
     </button>
     <div v-if="stats.length" popover="manual" class="nk-figures" :id="id" ref="sheet" role="region" :aria-label="t('chat-figures')">
-      <dl><template v-for="[name, value] in figures"><dt>{{ name }}</dt><dd>{{ value }}</dd></template></dl>
+      <dl v-if="open"><template v-for="[name, value] in inFull(figures)"><dt>{{ name }}</dt><dd>{{ value }}</dd></template></dl>
     </div>`,
-  props: { id: String, stats: Array, figures: Array },
+  props: { id: String, figures: Object }, // see ui/components/answer.py
   data() {
     return { open: false };
+  },
+  computed: {
+    stats() {
+      return inShort(this.figures);
+    },
   },
   created() {
     this.pinned = false;
@@ -38,15 +45,17 @@ export const Figures = {
       clearTimeout(this.timer);
       if (!this.pinned) this.close();
     },
-    show() {
+    inFull,
+    async show() {
       const { line, sheet } = this.$refs;
       if (this.open || !line) return;
+      this.open = true;
+      await this.$nextTick();
       sheet.showPopover();
       const at = line.getBoundingClientRect();
       const above = at.top - sheet.offsetHeight - GAP_PX;
       sheet.style.top = `${above > GAP_PX ? above : at.bottom + GAP_PX}px`;
       sheet.style.left = `${Math.max(12, Math.min(at.right, innerWidth - 12) - sheet.offsetWidth)}px`;
-      this.open = true;
       addEventListener("scroll", this.close, { capture: true, once: true });
     },
     close() {

@@ -1,18 +1,17 @@
 // What an answer waits for, and about how long. It counts, so that a wait never looks dead.
+import { inWords } from "./numbers.js";
+
 const { t } = window.nkWords;
 const COUNTED_FROM_S = 3;
-
-const inWords = (seconds) =>
-  seconds < 60 ? t("chat-seconds", { seconds }) : t("chat-minutes", { minutes: Math.floor(seconds / 60), seconds: seconds % 60 });
 
 export const Waiting = {
   template: `
     <div class="nk-wait">
-      <span v-if="wait?.loading" class="nk-spin nk-spin-ember" aria-hidden="true"></span>
+      <span v-if="wait?.title === 'loading'" class="nk-spin nk-spin-ember" aria-hidden="true"></span>
       <span v-else class="nk-embers" aria-hidden="true"><i></i><i></i><i></i></span>
-      <span v-if="wait?.title"><b role="status">{{ wait.title }}</b> {{ line }}</span>
+      <span v-if="wait?.title"><b role="status">{{ t("chat-wait-" + wait.title, wait) }}</b> {{ line }}</span>
     </div>`,
-  props: { wait: Object }, // {title, detail, about_s, loading}, see ui/answer_events.py
+  props: { wait: Object }, // {title, detail, about_s, model, position}, see ui/answer_events.py
   data() {
     return { since: 0, now: 0 }; // s
   },
@@ -25,7 +24,7 @@ export const Waiting = {
         : this.wait.about_s ? t("chat-wait-soon")
         : passed >= COUNTED_FROM_S ? t("chat-wait-so-far", { time: inWords(passed) })
         : "";
-      return [this.wait.detail, time].filter(Boolean).join(t("chat-wait-and"));
+      return [this.wait.detail && t("chat-wait-" + this.wait.detail), time].filter(Boolean).join(t("chat-wait-and"));
     },
   },
   watch: {
@@ -33,6 +32,7 @@ export const Waiting = {
       this.since = this.now;
     },
   },
+  methods: { t },
   mounted() {
     this.timer = setInterval(() => (this.now += 1), 1000);
   },
