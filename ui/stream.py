@@ -13,7 +13,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from typing import Annotated
 
-from fastapi import APIRouter, Header, HTTPException, Request
+from fastapi import APIRouter, Header, HTTPException, Query, Request
 from fastapi.responses import StreamingResponse
 
 from app.errors import NotFound
@@ -25,6 +25,7 @@ PING_INTERVAL_S = 15.0
 MAX_AT_ONCE = 100           # answers over one line
 NUM_READY = 8               # events of each that may wait for a slow reader
 PING = ": ping\n\n"
+Numbers = Annotated[str, Query(pattern=r"^[0-9]{0,12}(,[0-9]{0,12})*$")]
 
 
 def stream_routes(services: Services) -> APIRouter:
@@ -32,7 +33,10 @@ def stream_routes(services: Services) -> APIRouter:
 
     @router.get("/ui/stream/{message_ids}")
     async def stream(
-        request: Request, message_ids: str, offset: str = "", thought: str = "",
+        request: Request,
+        message_ids: str,
+        offset: Numbers = "",
+        thought: Numbers = "",
         last_event_id: Annotated[int | None, Header()] = None,
     ) -> StreamingResponse:
         user: User | None = request.state.user
@@ -66,9 +70,8 @@ async def _message(services: Services, user_id: str, message_id: str) -> Message
 
 
 def _numbers(text: str, count: int) -> list[int]:
-    """"12,0" as numbers; 0 for what is missing or none."""
-    numbers = [int(part) if part.isdecimal() and len(part) < 12 else 0 for part in text.split(",")]
-    return [*numbers, *[0] * count][:count]
+    """"12,0" as numbers; 0 for what is missing."""
+    return [*(int(part or 0) for part in text.split(",")), *[0] * count][:count]
 
 
 async def together(streams: Sequence[AsyncGenerator[str, None]]) -> AsyncGenerator[str, None]:

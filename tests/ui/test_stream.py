@@ -85,10 +85,13 @@ async def test_several_answers_share_one_line(ada: Person, ben: Person) -> None:
     assert [data for name, data, _ in events if name == "gone"] == [{"of": 1}]      # another's does not exist
 
 
-async def test_nonsense_for_offsets_means_from_the_beginning(ada: Person) -> None:
+async def test_an_offset_that_is_no_number_is_refused_and_a_missing_one_is_the_beginning(ada: Person) -> None:
     answer_id = await _answer(ada, "What is the capital of France?")
-    events = await _get(ada, f"/ui/stream/{answer_id}?offset=-1,x&thought=9999999999999999999999")
+    events = await _get(ada, f"/ui/stream/{answer_id}?offset=,&thought=")
     assert [data for name, data, _ in events if name == "message"] == [[0, PARIS]]
+    async with ada.http() as browser:
+        for nonsense in ("-1", "x", "1;2", "9" * 20):
+            assert (await browser.get(f"/ui/stream/{answer_id}", params={"offset": nonsense})).status_code == 400
 
 
 async def _get(person: Person, address: str) -> list[tuple[str, Any, str | None]]:

@@ -3,7 +3,7 @@ const { t } = window.nkWords;
 
 export const Branch = {
   template: `
-    <span v-if="versions > 1" class="nk-branch" role="group" :aria-label="t('chat-versions')" @keydown.left.prevent="step(-1)" @keydown.right.prevent="step(1)">
+    <span v-if="versions > 1" class="nk-branch" role="group" :aria-label="t('chat-versions')" @keydown.left.prevent="step(-forward())" @keydown.right.prevent="step(forward())">
       <button type="button" class="nk-ib" :aria-label="t('chat-version-previous')" :disabled="version === 1" @click="step(-1)">
         <svg class="nk-i nk-i-16" aria-hidden="true"><use href="#nk-chevron-left"/></svg></button>
       <span>{{ version }}/{{ versions }}</span>
@@ -14,6 +14,7 @@ export const Branch = {
   emits: ["branch"],
   methods: {
     t,
+    forward: () => (document.documentElement.dir === "rtl" ? -1 : 1), // of the arrow to the right
     step(by) {
       const wanted = this.version + by;
       if (wanted >= 1 && wanted <= this.versions) this.$emit("branch", by);
