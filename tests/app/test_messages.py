@@ -150,6 +150,17 @@ async def test_the_oldest_turns_are_told_in_short_where_that_is_wanted(
     assert answers[-1].num_left_out == first_seen
 
 
+async def test_a_window_too_small_for_a_summary_is_answered_without_one(
+    services: Services, user_id: str, shelf: Shelf
+) -> None:
+    prompts = await put_listener(services, shelf, "tiny", max_model_len=384)
+    answers = await talk(services, user_id, 9, "tiny", WhenFull.SUMMARISE)
+    assert [answer.status for answer in answers] == [MessageStatus.COMPLETE] * len(answers)
+    assert "Turn 8:" in prompts[-1]
+    assert SUMMARY_INTRO not in prompts[-1]
+    assert answers[-1].num_left_out > 0
+
+
 # --- the meter ------------------------------------------------------------------------------------------------------
 
 

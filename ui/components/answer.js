@@ -21,7 +21,7 @@ export default {
         <span class="nk-grow"><b>{{ notice.title }}</b> {{ notice.detail }}</span>
         <button v-if="last" type="button" class="nk-btn nk-btn-quiet nk-btn-sm" @click="$emit(notice.event, null)">{{ notice.action }}</button>
       </div>
-      <div v-if="!writing && !editing" class="nk-meta">
+      <div v-if="!writing && !editing" class="nk-meta" :class="{ 'nk-in-use': menu }">
         <branch :version="version" :versions="versions" @branch="(by) => $emit('branch', by)"></branch>
         <span v-if="now.edited" class="nk-edited">{{ t("chat-edited") }}</span>
         <button v-if="hasText" type="button" class="nk-ib" :aria-label="copied ? t('chat-copied') : t('chat-copy')" :title="copied ? t('chat-copied') : t('chat-copy')" @click="copy(text)">
@@ -67,7 +67,7 @@ export default {
   emits: ["again", "branch", "continue", "edit", "remove"],
 
   data() {
-    return { now: this.state, wait: null, thought: this.state.thought, hasText: !!this.content, editing: false, refused: "", menu: "", copied: false, spoken: "" };
+    return { now: this.state, wait: null, thought: this.state.status === "streaming" ? "" : this.state.thought, hasText: !!this.content, editing: false, refused: "", menu: "", copied: false, spoken: "" };
   },
 
   computed: {
@@ -104,7 +104,7 @@ export default {
     state(state) {
       if (this.leave) return; // the stream knows better, and says so when it ends
       this.now = state;
-      if (!this.writing || !this.hasText) this.thought = state.thought;
+      this.thought = this.writing ? "" : state.thought; // it may be thought anew: the stream brings it all
       if (this.writing) this.listen();
       else this.render();
     },

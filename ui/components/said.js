@@ -7,7 +7,7 @@ const COPIED_MS = 1600;
 
 export default {
   template: `
-    <div class="nk-said" :data-message="messageId">
+    <div class="nk-said" :class="{ 'nk-limited': limit }" :data-message="messageId">
       <div v-if="limit" class="nk-limit" role="note">
         <p><span><svg class="nk-i nk-i-16" aria-hidden="true"><use :href="limit.summary ? '#nk-scroll-text' : '#nk-eye-off'"/></svg> {{ limit.text }}</span></p>
         <details v-if="limit.summary"><summary>{{ t("chat-limit-summary") }}</summary><p dir="auto">{{ limit.summary }}</p></details>
@@ -16,7 +16,7 @@ export default {
         <editor v-if="editing" :original="content" :label="t('chat-edit-mine')" :action="t('chat-edit-send')" :hint="t('chat-edit-mine-hint')"
           :refused="refused" @take="(text) => $emit('edit', text)" @leave="stopEditing"></editor>
         <div v-else class="nk-bubble" dir="auto">{{ content }}</div>
-        <div v-if="!editing" class="nk-meta">
+        <div v-if="!editing" class="nk-meta" :class="{ 'nk-in-use': open }">
           <button type="button" class="nk-ib" :aria-label="copied ? t('chat-copied') : t('chat-copy')" :title="copied ? t('chat-copied') : t('chat-copy')" @click="copy">
             <svg class="nk-i nk-i-16" aria-hidden="true"><use :href="copied ? '#nk-check' : '#nk-copy'"/></svg></button>
           <button type="button" class="nk-ib" ref="edit" data-nk-edit-mine :aria-label="t('chat-edit-mine')" :title="t('chat-edit-mine')" @click="editing = true">

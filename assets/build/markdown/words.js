@@ -1,22 +1,24 @@
 // All that the renderer says to people, beside what a model wrote; from the catalogue, in the page's language.
-const t = (...asked) => window.nkWords.t(...asked);
+const t = (id, variables) => window.nkWords.t(id, variables);
+const known = new Map(); // a page has one language, and a long answer many buttons
+const say = (id) => known.get(id) ?? known.set(id, t(id)).get(id);
 
 export const WORDS = {
-  get backToText() { return t("markdown-back-to-text"); },
-  get code() { return t("markdown-code"); },
-  get copied() { return t("markdown-copied"); },
-  get copyCode() { return t("markdown-copy-code"); },
+  get backToText() { return say("markdown-back-to-text"); },
+  get code() { return say("markdown-code"); },
+  get copied() { return say("markdown-copied"); },
+  get copyCode() { return say("markdown-copy-code"); },
   download: (name) => t("markdown-download", { name }),
   footnote: (number) => t("markdown-footnote", { number }),
-  get footnotes() { return t("markdown-footnotes"); },
-  get formulaBroken() { return t("markdown-formula-broken"); },
-  get notCopied() { return t("markdown-not-copied"); },
+  get footnotes() { return say("markdown-footnotes"); },
+  get formulaBroken() { return say("markdown-formula-broken"); },
+  get notCopied() { return say("markdown-not-copied"); },
   opensElsewhere: (host) => t("markdown-opens-elsewhere", { host }),
-  get picture() { return t("markdown-picture"); },
-  get plainText() { return t("markdown-plain-text"); },
-  get preview() { return t("markdown-preview"); },
+  get picture() { return say("markdown-picture"); },
+  get plainText() { return say("markdown-plain-text"); },
+  get preview() { return say("markdown-preview"); },
   previewOf: (language) => t("markdown-preview-of", { language }),
-  get runScripts() { return t("markdown-run-scripts"); },
-  get scriptsOff() { return t("markdown-scripts-off"); },
-  get wrap() { return t("markdown-wrap"); },
+  get runScripts() { return say("markdown-run-scripts"); },
+  get scriptsOff() { return say("markdown-scripts-off"); },
+  get wrap() { return say("markdown-wrap"); },
 };
