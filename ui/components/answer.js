@@ -1,6 +1,6 @@
 // One answer: its text as it is written, what it waits for, what became of it, and what can be done with it.
 // The text comes over a line that all answers share (talk/follow.js), in pieces with absolute offsets: a piece that comes twice does no harm.
-import { copyText, MarkdownView } from "inglenook-markdown";
+import { copyText, inTurn, MarkdownView } from "inglenook-markdown";
 import { askAgain, Branch, Editor, Figures, focusIn, focusWhatTakesItsPlace, follow, reading, startReading, stopReading, Thought, Waiting } from "inglenook-talk";
 
 const { t } = window.nkWords;
@@ -127,7 +127,7 @@ export default {
   },
   mounted() {
     this.view = new MarkdownView(this.$refs.prose, this.messageId);
-    this.render();
+    this.callOff = inTurn(() => this.render());
     if (this.writing) this.listen();
   },
   unmounted() {
@@ -184,6 +184,7 @@ export default {
       this.restUntil = performance.now() + REST * (performance.now() - start);
     },
     undraw() {
+      this.callOff();
       cancelAnimationFrame(this.frame);
       clearTimeout(this.rest);
       this.frame = this.rest = 0;
