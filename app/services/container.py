@@ -13,14 +13,17 @@ from app.services.accounts import AccountService
 from app.services.changes import Changes
 from app.services.chat import ChatService
 from app.services.conversations import ConversationService
+from app.services.downloads import DownloadService
 from app.services.engines import EngineRegistry, Loader
 from app.services.exports import ExportService
 from app.services.generations import GenerationService
+from app.services.hub import HubService
 from app.services.imports import ImportService
 from app.services.meter import ContextMeter
 from app.services.models import ModelService, spec_of
 from app.services.optimizer import ModelOptimizer
 from app.settings import Settings
+from app.vault import Vault
 from engine.disk_cache.cache import DiskCache
 from engine.load import LoadLimits
 from store.database import Database
@@ -40,7 +43,10 @@ class Services:
     changes: Changes
     accounts: AccountService
     conversations: ConversationService
+    vault: Vault
+    hub: HubService
     models: ModelService
+    downloads: DownloadService
     optimizer: ModelOptimizer
     engines: EngineRegistry
     generations: GenerationService
@@ -60,6 +66,9 @@ class Services:
         accounts = AccountService(db, settings)
         conversations = ConversationService(db, changes)
         models = ModelService(db, engines, changes, settings)
+        vault = Vault(settings.data_dir)
+        hub = HubService(db, engines, settings, vault)
+        downloads = DownloadService(db, hub, models, changes, settings)
         optimizer = ModelOptimizer(models, settings, limits)
         generations = GenerationService(db, engines, changes)
         chat = ChatService(db, conversations, generations, models, changes)
@@ -68,8 +77,8 @@ class Services:
         accounts.on_access_ended(generations.access_ended)
         accounts.on_access_ended(imports.access_ended)
         return cls(
-            settings, db, disk_cache, changes, accounts, conversations, models, optimizer, engines, generations, chat,
-            ContextMeter(engines), exports, imports,
+            settings, db, disk_cache, changes, accounts, conversations, vault, hub, models, downloads, optimizer,
+            engines, generations, chat, ContextMeter(engines), exports, imports,
         )
 
     async def start(self) -> None:
@@ -78,6 +87,7 @@ class Services:
             log.info("answers were interrupted by the last stop", count=num_interrupted)
         await self.imports.remove_leftovers()
         await self.models.register_starter()
+        await self.downloads.start()
         self.disk_cache.start()
 
     async def keep_tidy(self) -> None:
@@ -92,6 +102,8 @@ class Services:
     async def stop(self) -> None:
         """End what runs, each answer saved with its text, and free the models. Idempotent; the database stays open."""
         await self.imports.close()
+        await self.downloads.close()
+        await self.hub.close()
         await self.generations.close()
         await self.engines.close()
         await asyncio.to_thread(self.disk_cache.close)
