@@ -10,7 +10,7 @@ from datetime import datetime
 from sqlalchemy import delete
 from sqlmodel import Session, col, select
 
-from store.tables import Conversation, TitleSource, now
+from store.tables import Conversation, TitleSource, WhenFull, now
 
 
 def list_recent(session: Session, user_id: str, *, limit: int, before: datetime | None = None) -> list[Conversation]:
@@ -51,6 +51,8 @@ def rename(session: Session, user_id: str, conversation_id: str, title: str) -> 
     return conversation
 
 
+
+
 def name_by_model(session: Session, user_id: str, conversation_id: str, title: str) -> bool:
     """False where it has a better name already: a person's, or a model's."""
     conversation = get(session, user_id, conversation_id)
@@ -58,6 +60,15 @@ def name_by_model(session: Session, user_id: str, conversation_id: str, title: s
         return False
     conversation.title, conversation.title_source = title, TitleSource.MODEL
     return True
+
+
+def set_when_full(
+    session: Session, user_id: str, conversation_id: str, when_full: WhenFull
+) -> Conversation | None:
+    conversation = get(session, user_id, conversation_id)
+    if conversation is not None:
+        conversation.when_full = when_full
+    return conversation
 
 
 def mark_deleted(session: Session, user_id: str, conversation_id: str) -> bool:

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any
 from uuid import uuid4
 
-from sqlalchemy import JSON, Column, DateTime, Enum, Index, TypeDecorator
+from sqlalchemy import JSON, Column, DateTime, Enum, Index, TypeDecorator, text
 from sqlalchemy.engine import Dialect
 from sqlmodel import Field, SQLModel
 
@@ -71,6 +71,13 @@ class TitleSource(StrEnum):
     PERSON = "person"                # written by hand, or come with the chat from elsewhere: never to be replaced
 
 
+class WhenFull(StrEnum):
+    """What becomes of a chat's oldest turns when the model's window cannot hold them."""
+
+    LEAVE_OUT = "leave_out"
+    SUMMARISE = "summarise"
+
+
 class User(SQLModel, table=True):
     __tablename__ = "user"
     id: str = Field(default_factory=new_id, primary_key=True)
@@ -127,6 +134,7 @@ class Conversation(SQLModel, table=True):
     title: str = ""
     model_id: str | None = None                           # last used here; not a foreign key: models come and go
     current_message_id: str | None = None                 # the leaf of the branch that is shown
+    when_full: WhenFull = Field(default=WhenFull.LEAVE_OUT, sa_type=stored_as_value(WhenFull))
     created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
     updated_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
     deleted_at: datetime | None = Field(default=None, sa_type=UtcDateTime)   # undo until it is purged
@@ -155,6 +163,7 @@ class Message(SQLModel, table=True):
     """A node of a conversation's tree: edits and regenerations are siblings under one parent."""
 
     __tablename__ = "message"
+    __table_args__ = (Index("ix_message_deleted_at", "deleted_at", sqlite_where=text("deleted_at IS NOT NULL")),)
     id: str = Field(default_factory=new_id, primary_key=True)
     conversation_id: str = Field(foreign_key="conversation.id", index=True, ondelete="CASCADE")
     # No cascade here: it would recurse once a generation, and SQLite stops at 1000. A tree goes with its conversation.
@@ -172,7 +181,13 @@ class Message(SQLModel, table=True):
     completion_tokens: int | None = None
     time_to_first_token_s: float | None = None
     duration_s: float | None = None
+    reasoning_s: float | None = None                      # of duration_s, thinking before the first word
+    is_edited: bool = False                               # an answer's text, by its reader
+    num_left_out: int = 0                                 # of the chat's oldest messages, when this answer was made
+    first_message_id: str | None = None                   # the oldest that it was made from; None: all of them
+    summary: str = ""                                     # of the branch down to here, made by a model for later ones
     created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+    deleted_at: datetime | None = Field(default=None, sa_type=UtcDateTime)   # with all below; undo until purged
 
 
 class DownloadState(StrEnum):

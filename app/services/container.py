@@ -20,6 +20,7 @@ from app.services.generations import GenerationService
 from app.services.hub import HubService
 from app.services.imports import ImportService
 from app.services.listing import ListingService
+from app.services.meter import ContextMeter
 from app.services.models import ModelService, spec_of
 from app.services.optimizer import ModelOptimizer
 from app.services.organise import OrganiseService
@@ -54,6 +55,7 @@ class Services:
     engines: EngineRegistry
     generations: GenerationService
     chat: ChatService
+    meter: ContextMeter
     exports: ExportService
     imports: ImportService
     organise: OrganiseService
@@ -86,8 +88,8 @@ class Services:
         accounts.on_access_ended(imports.access_ended)
         return cls(
             settings, db, disk_cache, changes, accounts, conversations, vault, hub, models, downloads, optimizer,
-            engines, generations, chat, exports, imports, OrganiseService(db, conversations, changes),
-            ListingService(db), SearchService(db), titles,
+            engines, generations, chat, ContextMeter(engines), exports, imports,
+            OrganiseService(db, conversations, changes), ListingService(db), SearchService(db), titles,
         )
 
     async def start(self) -> None:

@@ -13,9 +13,9 @@ from typing import TypeVar
 from app.errors import InvalidInput, NotFound
 from app.schemas import SearchHit, ThreadMessage
 from app.services.changes import Change, Changes
-from store import conversations, messages, search
+from store import conversations, deletions, messages, search
 from store.database import Database
-from store.tables import Conversation, now
+from store.tables import Conversation, WhenFull, now
 
 T = TypeVar("T")
 
@@ -78,12 +78,18 @@ class ConversationService:
         conversation = _found(await self._db.run(messages.show_branch, user_id, message_id))
         self._changes.announce(user_id, Change("thread", conversation.id))
 
+    async def set_when_full(self, user_id: str, conversation_id: str, when_full: WhenFull) -> None:
+        """What becomes of this chat's oldest turns, from the next answer on, when they do not fit."""
+        _found(await self._db.run(conversations.set_when_full, user_id, conversation_id, when_full))
+        self._changes.announce(user_id, Change("thread", conversation_id))
+
     async def search(self, user_id: str, text: str, limit: int = 20) -> list[SearchHit]:
         """Plain words; what the sidebar's search understands beside them is in `app.services.searching`."""
         return await self._db.read(search.search, user_id, text, limit=limit)
 
     async def purge_deleted(self, older_than: timedelta) -> int:
-        """Everybody's chats that were deleted longer ago than this. How many there were."""
+        """Everybody's chats, and messages, that were deleted longer ago than this. How many chats there were."""
+        await self._db.run(deletions.purge, now() - older_than)
         return await self._db.run(conversations.purge, now() - older_than)
 
     def deleted(self, user_id: str, conversation_id: str) -> None:

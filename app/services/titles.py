@@ -150,7 +150,7 @@ async def _request(engine: Engine, user_id: str, thread: tuple[Message, ...]) ->
     last = thread[-1]
     wish = Message(conversation_id=last.conversation_id, role=MessageRole.USER, content=ASK)
     question = Question(thread=(*thread, wish), params=PARAMS, user_id=user_id, text_so_far=BEGINNING)
-    fitted = await fit_into_window(engine, question)
+    fitted = await fit_into_window(question, engine.info.max_model_len, engine.count_tokens)
     return None if fitted.left_out else replace(fitted.request, priority=PRIORITY)
 
 

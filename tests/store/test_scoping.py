@@ -13,6 +13,7 @@ from store import (
     accounts,
     chat_places,
     conversations,
+    deletions,
     folders,
     imports,
     messages,
@@ -22,7 +23,7 @@ from store import (
     sidebar,
     undo,
 )
-from store.tables import User, now
+from store.tables import User, WhenFull, now
 
 # What each answers when the person and the things do not belong together.
 NOTHING: dict[Callable[..., Any], Any] = {
@@ -33,6 +34,7 @@ NOTHING: dict[Callable[..., Any], Any] = {
     conversations.get_with_deleted: None,
     conversations.get: None,
     conversations.rename: None,
+    conversations.set_when_full: None,
     conversations.mark_deleted: False,
     conversations.restore: False,
     conversations.name_by_model: False,
@@ -56,12 +58,17 @@ NOTHING: dict[Callable[..., Any], Any] = {
     sidebar.counts: sidebar.Counts(0, 0, {}, 0, (0,)),
     sidebar.page: [],
     undo.put_back: False,
+    deletions.streaming_under: None,
+    deletions.mark_deleted: None,
+    deletions.restore: None,
     messages.get: None,
     messages.branch: None,
     messages.tree: None,
     messages.add_turn: None,
     messages.edit_turn: None,
     messages.add_answer: None,
+    messages.answer_turn: None,
+    messages.edit_answer: None,
     messages.reopen_answer: None,
     messages.show_branch: None,
     search.search: [],
@@ -75,7 +82,8 @@ MAKE_ONE_S_OWN = {
 
 
 MODULES = (
-    accounts, chat_places, conversations, folders, imports, messages, organise, search, settings, sidebar, undo
+    accounts, chat_places, conversations, deletions, folders, imports, messages, organise, search, settings, sidebar,
+    undo,
 )
 
 
@@ -109,7 +117,7 @@ def of_ben(session: Session, ben: User) -> dict[str, Any]:
         "conversation_id": turn.conversation.id, "message_id": turn.user_message.id, "answer_id": turn.answer.id,
         "parent_id": turn.answer.id, "leaf_id": turn.answer.id, "key_id": key.id,
         "content": "changed", "title": "changed", "words": "secret", "limit": 10, "model_id": None,
-        "key": "theme", "default": "default",
+        "key": "theme", "default": "default", "when_full": WhenFull.SUMMARISE,
     }
 
 

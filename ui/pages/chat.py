@@ -18,7 +18,7 @@ from app.services.changes import Change
 from app.services.container import Services
 from app.services.models import ModelEntry
 from engine.errors import EngineError
-from store.tables import Conversation, User
+from store.tables import Conversation, User, WhenFull
 from ui.chat.chats import ChatList, PageActions
 from ui.chat.conversation import ConversationView, TalkActions
 from ui.chat.head import ChatHead, HeadActions
@@ -46,6 +46,7 @@ class ChatPage:
         self._user: User = frame.user
         self._conversation: Conversation | None = None
         self._wanted_id: str | None = None          # the chat that was asked for last; shown as soon as it is read
+        self._messages: Sequence[ThreadMessage] = ()    # of the branch that is shown
         self._models: list[ModelEntry] = []
         self._model_id: str | None = None           # chosen here; None: the chat's own, or the default
         self._talk: ConversationView | None = None
@@ -58,7 +59,7 @@ class ChatPage:
         ))
         self._head = ChatHead(HeadActions(
             choose_model=self._choose_model, new_chat=self._new_chat, rename=self._rename_this,
-            print=self._print_this, delete=self._delete_this,
+            print=self._print_this, delete=self._delete_this, when_full=self._choose_when_full,
         ))
 
     async def build(self, conversation_id: str | None, message_id: str | None, *, is_mac: bool) -> bool:
@@ -103,12 +104,15 @@ class ChatPage:
                 self._make_hello()
             else:
                 chat_not_found()
-        self._head.show_chat(self._conversation)
-        self._show_messages(messages)
-        self._show_models()
-        self._show_list()
-        if self._talk is not None and message_id is not None:
-            self._talk.reveal(message_id)
+        with self._body:        # not in the slot of what was clicked: that may be gone, and words know their page by it
+            self._head.show_chat(self._conversation)
+            self._show_messages(messages)
+            self._show_models()
+            self._show_list()
+            self._head.show_context(None)
+            self._mark_stale("context")
+            if self._talk is not None and message_id is not None:
+                self._talk.reveal(message_id)
         return is_found
 
     async def _reveal(self, conversation_id: str, message_id: str) -> str | None:
@@ -191,6 +195,7 @@ class ChatPage:
     async def _choose_model(self, model_id: str) -> None:
         self._model_id = model_id
         self._show_models()
+        self._mark_stale("context")
 
     def _refuse(self, error: Exception) -> None:
         if self._talk is not None:
@@ -222,9 +227,11 @@ class ChatPage:
                     self._show_models()
                 if "thread" in stale and self._wanted_id is not None:
                     await self._refresh_thread(self._wanted_id)
-                if stale - {"models"}:
+                if stale - {"models", "context"}:
                     await self._chats.read()
                     self._show_list()
+                if stale - {"list"}:
+                    await self._show_context()
         finally:
             self._is_refreshing = False
 
@@ -244,16 +251,32 @@ class ChatPage:
             await self._show(conversation_id)       # its deletion was undone
 
     def _show_messages(self, messages: Sequence[ThreadMessage]) -> None:
-        if self._talk is not None:
-            self._talk.show(messages, {entry.model.id: entry.model for entry in self._models})
+        if self._talk is not None and self._conversation is not None:
+            self._messages = messages
+            self._talk.show(self._conversation, messages, {entry.model.id: entry.model for entry in self._models})
 
     def _show_models(self) -> None:
         chosen = self._chosen_model()
         self._head.show_models(self._models, chosen)
         if self._talk is not None:
+            self._talk.show_models(self._models)
             self._talk.show_model(chosen.model if chosen else None)
         if self._hello is not None:
             self._hello.show_model(chosen)
+
+    async def _show_context(self) -> None:
+        """How full the chosen model's window is with this chat."""
+        talk, conversation, chosen = self._talk, self._conversation, self._chosen_model()
+        if talk is None or conversation is None or chosen is None:
+            return
+        thread = [item.message for item in self._messages]
+        use = await self._services.meter.measure(thread, chosen.model, conversation.when_full)
+        if talk is self._talk:          # else its reader has gone on to another chat meanwhile
+            self._head.show_context(use if thread else None)
+
+    async def _choose_when_full(self, when_full: WhenFull) -> None:
+        if self._conversation is not None:
+            await self._services.conversations.set_when_full(self._user.id, self._conversation.id, when_full)
 
     def _chosen_model(self) -> ModelEntry | None:
         """As `ChatService` will choose."""
