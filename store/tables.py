@@ -65,6 +65,13 @@ class MessageStatus(StrEnum):
     FAILED = "failed"                # `error` says why
 
 
+class Overflow(StrEnum):
+    """What happens to a chat that has outgrown its model's window."""
+
+    LEAVE_OUT = "leave_out"          # of its oldest messages
+    SUMMARISE = "summarise"
+
+
 class User(SQLModel, table=True):
     __tablename__ = "user"
     id: str = Field(default_factory=new_id, primary_key=True)
@@ -112,6 +119,11 @@ class Conversation(SQLModel, table=True):
     created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
     updated_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
     deleted_at: datetime | None = Field(default=None, sa_type=UtcDateTime)   # undo until it is purged
+    preset_id: str | None = None                          # it was set up from; what counts are the copies that follow
+    system_prompt: str = ""
+    # What differs from the model's own: see `app.services.parameters`.
+    parameters: dict[str, Any] = Field(default_factory=dict, sa_column=Column(JSON, nullable=False))
+    overflow: Overflow = Field(default=Overflow.LEAVE_OUT, sa_type=stored_as_value(Overflow))
 
 
 class Message(SQLModel, table=True):
@@ -157,6 +169,37 @@ class Model(SQLModel, table=True):
     is_starter: bool = False
     is_default: bool = False
     added_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+
+
+class Preset(SQLModel, table=True):
+    """A way to set up chats. A chat takes a copy: changing or deleting the preset changes no chat."""
+
+    __tablename__ = "preset"
+    id: str = Field(default_factory=new_id, primary_key=True)
+    user_id: str = Field(foreign_key="user.id", index=True, ondelete="CASCADE")
+    name: str
+    system_prompt: str = ""
+    model_id: str | None = None                           # None: whichever is chosen
+    parameters: dict[str, Any] = Field(default_factory=dict, sa_column=Column(JSON, nullable=False))
+    overflow: Overflow = Field(default=Overflow.LEAVE_OUT, sa_type=stored_as_value(Overflow))
+    is_default: bool = False                              # new chats begin with it; one of a person's at the most
+    created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+    updated_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+    deleted_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
+
+
+class Prompt(SQLModel, table=True):
+    """Words that are said often, called up by /command. They may hold {{variables}}: see `app.services.prompts`."""
+
+    __tablename__ = "prompt"
+    id: str = Field(default_factory=new_id, primary_key=True)
+    user_id: str = Field(foreign_key="user.id", index=True, ondelete="CASCADE")
+    command: str                                          # without the slash; once among a person's undeleted ones
+    name: str
+    content: str
+    created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+    updated_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+    deleted_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
 
 
 class UserSetting(SQLModel, table=True):

@@ -19,6 +19,9 @@ from app.services.generations import GenerationService
 from app.services.imports import ImportService
 from app.services.models import ModelService, spec_of
 from app.services.optimizer import ModelOptimizer
+from app.services.presets import PresetService
+from app.services.prompts import PromptService
+from app.services.temporary import TemporaryChats
 from app.settings import Settings
 from engine.disk_cache.cache import DiskCache
 from engine.load import LoadLimits
@@ -44,6 +47,9 @@ class Services:
     engines: EngineRegistry
     generations: GenerationService
     chat: ChatService
+    temporary: TemporaryChats
+    presets: PresetService
+    prompts: PromptService
     exports: ExportService
     imports: ImportService
 
@@ -56,18 +62,21 @@ class Services:
         limits = _limits(settings, disk_cache)
         engines = EngineRegistry(partial(spec_of, db), loader, limits, changes)
         accounts = AccountService(db, settings)
-        conversations = ConversationService(db, changes)
+        temporary = TemporaryChats(db)
+        conversations = ConversationService(db, temporary, changes)
         models = ModelService(db, engines, changes, settings)
         optimizer = ModelOptimizer(models, settings, limits)
         generations = GenerationService(db, engines, changes)
-        chat = ChatService(db, conversations, generations, models, changes)
+        chat = ChatService(db, conversations, generations, models, temporary, changes)
+        presets, prompts = PresetService(db, changes), PromptService(db, changes)
         exports, imports = ExportService(db), ImportService(db, changes, settings)
         conversations.on_deleted(generations.conversation_deleted)
+        temporary.on_ended(generations.conversation_deleted)
         accounts.on_access_ended(generations.access_ended)
         accounts.on_access_ended(imports.access_ended)
         return cls(
             settings, db, disk_cache, changes, accounts, conversations, models, optimizer, engines, generations, chat,
-            exports, imports,
+            temporary, presets, prompts, exports, imports,
         )
 
     async def start(self) -> None:
@@ -97,6 +106,7 @@ class Services:
     def close(self) -> None:
         """After `stop`."""
         self.accounts.close()
+        self.temporary.close()
         self.db.close()
 
 

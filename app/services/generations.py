@@ -57,8 +57,8 @@ class GenerationService:
         run = self._runs.get(message_id)
         return run.generation if run else None
 
-    def start(self, answer: Message, question: Question, model_id: str) -> Generation:
-        """Begin to write `answer`, a STREAMING row of the store, from its text so far."""
+    def start(self, answer: Message, question: Question, model_id: str, home: Database) -> Generation:
+        """Begin to write `answer`, a STREAMING row of `home`, from its text so far."""
         generation = Generation(
             answer.id,
             answer.conversation_id,
@@ -68,7 +68,7 @@ class GenerationService:
             reasoning=answer.reasoning if answer.content else "",       # without a word of text it begins anew
             stats=_stats_so_far(answer),
         )
-        saver = _Saver(self._db, generation, on_gone=lambda: self._cancel(answer.id, MessageStatus.STOPPED))
+        saver = _Saver(home, generation, on_gone=lambda: self._cancel(answer.id, MessageStatus.STOPPED))
         writing = asyncio.create_task(self._write(generation, question, saver), name=f"write {answer.id}")
         whole = asyncio.create_task(self._see_through(generation, writing, saver), name=f"answer {answer.id}")
         self._runs[answer.id] = _Run(generation, writing, whole)
@@ -144,16 +144,8 @@ class GenerationService:
         """Whatever becomes of the writing, the answer ends: saved, and with a status that says what happened."""
         await asyncio.wait({writing})
         status, error = self._verdict(generation, writing)
-        await saver.close()
         try:
-            await self._db.run(
-                messages.finish,
-                generation.message_id,
-                status,
-                content=generation.text,
-                reasoning=generation.reasoning,
-                **_columns(generation, error),
-            )
+            await saver.finish(status, error)
         except StoreError as failure:
             log.exception("an answer could not be saved", message_id=generation.message_id)
             status, error = MessageStatus.FAILED, f"The answer could not be saved. {failure}"
@@ -197,11 +189,20 @@ class _Saver:
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(SAVE_INTERVAL_S, self._begin)
 
-    async def close(self) -> None:
+    async def finish(self, status: MessageStatus, error: str | None) -> None:
         if self._timer is not None:
             self._timer.cancel()
         if self._saving is not None:
             await self._saving
+        generation = self._generation
+        await self._db.run(
+            messages.finish,
+            generation.message_id,
+            status,
+            content=generation.text,
+            reasoning=generation.reasoning,
+            **_columns(generation, error),
+        )
 
     def _begin(self) -> None:
         self._timer = None

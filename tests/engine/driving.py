@@ -24,6 +24,7 @@ def request(
     user: str = "",
     priority: int = 0,
     cache_key: str = "",
+    is_private: bool = False,
 ) -> Request:
     """A prompt in text stands for its bytes, which are the first 256 ids of `ByteTokenizer`."""
     return Request(
@@ -36,6 +37,7 @@ def request(
         user=user,
         priority=priority,
         cache_key=cache_key,
+        is_private=is_private,
     )
 
 
