@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from fastapi import FastAPI, Request
+from fastapi import FastAPI, HTTPException, Request
 from fastapi.responses import FileResponse, Response
 from nicegui import Client, ui
 from nicegui import app as nicegui_app
@@ -12,8 +12,10 @@ from nicegui.translations import translations
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
+from app.language import language_named
 from app.services.container import Services
 from ui.gate import gate_routes, page, place_of
+from ui.language import words_script
 from ui.pages.chat import chat_page
 from ui.pages.models import models_page
 from ui.pages.settings import settings_page
@@ -105,13 +107,22 @@ class Assets(StaticFiles):
 
 def _serve_assets(app: FastAPI) -> None:
     """/assets: the style sheets name fonts/ and brand/ beside themselves, so they are served at its root."""
-    for folder in ("brand", "fonts", "scripts"):
-        app.mount(f"/assets/{folder}", Assets(directory=ASSETS / folder))
-    app.mount("/assets", Assets(directory=ASSETS / "styles"))
+    @app.get("/assets/words/{code}.js", include_in_schema=False)
+    async def words(code: str) -> Response:
+        if language_named(code) is None:
+            raise HTTPException(404)
+        return Response(
+            words_script(code), media_type="text/javascript",
+            headers={"Cache-Control": "public, max-age=31536000, immutable"},
+        )
 
     @app.get("/favicon.ico", include_in_schema=False)
     async def favicon() -> FileResponse:
         return FileResponse(ASSETS / "brand" / "favicon.ico", headers={"Cache-Control": f"public, max-age={DAY_S}"})
+
+    for folder in ("brand", "fonts", "scripts"):
+        app.mount(f"/assets/{folder}", Assets(directory=ASSETS / folder))
+    app.mount("/assets", Assets(directory=ASSETS / "styles"))
 
 
 def _forget_earlier_install() -> None:

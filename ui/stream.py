@@ -23,6 +23,7 @@ from app.services.container import Services
 from app.services.generation import Generation, GenerationState, utf16_length
 from store.tables import Message, MessageStatus, Model, User
 from ui.components.answer import answer_state
+from ui.language import LANGUAGE_SETTING, speak_in_request, wanted_language
 from ui.words import ordinal
 
 MIN_INTERVAL_S = 0.05
@@ -41,6 +42,7 @@ def stream_routes(services: Services) -> APIRouter:
         user: User | None = request.state.user
         if user is None:
             raise HTTPException(401)
+        speak_in_request(wanted_language(await services.accounts.get_setting(user.id, LANGUAGE_SETTING), request))
         start = last_event_id if last_event_id is not None else offset
         try:
             message = await services.chat.message(user.id, message_id)

@@ -8,6 +8,9 @@ from pathlib import Path
 
 from nicegui import ui
 
+from app.language import Language
+from ui.language import words_script
+
 ASSETS = Path(__file__).resolve().parent.parent / "assets"
 STYLES = ("tokens", "nicegui", "components", "prose", "app")        # in this order: each may change those before
 ICONS = (ASSETS / "icons" / "lucide.svg").read_text(encoding="utf-8")
@@ -56,6 +59,7 @@ _BEFORE_PAINT = """
 <script>
   (() => {
     const theme = "%s";
+    document.documentElement.dir = "%s";
     localStorage.setItem("inglenook.theme", theme);
     const dark = theme === "dark" || (theme === "system" && matchMedia("(prefers-color-scheme: dark)").matches);
     document.body.classList.add(dark ? "body--dark" : "body--light");
@@ -65,12 +69,18 @@ _BEFORE_PAINT = """
 """
 
 
-def dress(theme: Theme) -> ui.dark_mode:
+def words_address(language: Language) -> str:
+    """Of the script with the words that the browser's components use."""
+    digest = hashlib.sha256(words_script(language.code).encode()).hexdigest()[:10]
+    return f"/assets/words/{language.code}.js?v={digest}"
+
+
+def dress(theme: Theme, language: Language) -> ui.dark_mode:
     """Put the look on the page that is being made. The result's `value` changes the theme later on."""
     around = next(ui.context.client.content.ancestors())
     around.props("role=presentation")       # Quasar's own <main>, with ours and the sidebar in it
-    ui.add_head_html(HEAD)
-    ui.add_body_html(_BEFORE_PAINT % theme + f"<div hidden>{ICONS}</div>")
+    ui.add_head_html(f'{HEAD}\n<script src="{words_address(language)}"></script>')
+    ui.add_body_html(_BEFORE_PAINT % (theme, language.direction) + f"<div hidden>{ICONS}</div>")
     return ui.dark_mode(theme.is_dark)
 
 

@@ -57,7 +57,7 @@ def test_every_icon_that_is_used_is_drawn() -> None:
         used |= set(re.findall(r"#nk-([a-z0-9-]+)", text))
         used |= set(re.findall(r"""\bicon(?:_button|Button)?\(["']([a-z0-9-]+)["']""", text))
         used |= set(re.findall(r"""icon(?:_name)?[:=] ?["']([a-z0-9-]+)["']""", text))
-        used |= set(re.findall(r"""menu_item\("[^"]+", "([a-z0-9-]+)\"""", text))
+        used |= set(re.findall(r"""menu_item\((?:t\()?"[^"]+"\)?, "([a-z0-9-]+)\"""", text))
     assert used and used <= drawn, used - drawn
 
 
@@ -71,10 +71,12 @@ def test_the_bundle_carries_its_licences() -> None:
 
 def test_the_bundle_is_built_from_what_is_here() -> None:
     digest = hashlib.sha256()
-    for path in [BUNDLE / "build.mjs", BUNDLE / "package-lock.json", *sorted((BUNDLE / "markdown").iterdir())]:
+    sources = [path for folder in ("markdown", "words") for path in sorted((BUNDLE / folder).iterdir())]
+    for path in [BUNDLE / "build.mjs", BUNDLE / "package-lock.json", *sources]:
         digest.update(path.read_bytes())
-    built_from = (ASSETS / "vendor" / "markdown" / "SOURCES.txt").read_text(encoding="utf-8").strip()
-    assert built_from == digest.hexdigest(), "assets/build has changed: make bundle"
+    for folder in ("markdown", "words"):
+        built_from = (ASSETS / "vendor" / folder / "SOURCES.txt").read_text(encoding="utf-8").strip()
+        assert built_from == digest.hexdigest(), "assets/build has changed: make bundle"
 
 
 async def test_what_the_bundle_fetches_later_is_there(ada: Person) -> None:

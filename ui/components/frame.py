@@ -13,6 +13,7 @@ from nicegui.element import Element
 from app.services.container import Services
 from store.tables import User, UserRole
 from ui.components.elements import icon, icon_button, mark, menu, menu_item, tag
+from ui.language import LANGUAGE_SETTING, speak, wanted_language
 from ui.theme import Theme, change_theme, dress
 from ui.words import initials
 
@@ -34,7 +35,9 @@ class Frame:
     async def make(cls, services: Services, request: Request) -> Frame:
         user: User = request.state.user
         theme = Theme.of(await services.accounts.get_setting(user.id, THEME_SETTING))
-        return cls(services, user, theme, dress(theme), [])
+        language = wanted_language(await services.accounts.get_setting(user.id, LANGUAGE_SETTING), request)
+        speak(ui.context.client, language)
+        return cls(services, user, theme, dress(theme, language), [])
 
     async def set_theme(self, theme: Theme) -> None:
         self.theme = theme

@@ -1,0 +1,1 @@
+# Messages of this area; see app/language.py.

@@ -1,0 +1,88 @@
+"""The catalogue of words: found by id, in the reader's language, with English where another language lacks one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from app import language as language_module
+from app.language import LOCALES, language_named, languages, preferred_language
+
+LEFT = "left = {{ $count ->\n    [one] {} left\n   *[other] {{ $count }} {} left\n }}"
+
+
+@pytest.fixture
+def catalogue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    texts = {
+        "en": "language-name = English\n" + LEFT.format("One is", "are") + "\nhello = Hello",
+        "de": "language-name = Deutsch\n" + LEFT.format("Eine ist", "sind"),
+        "ar": "language-name = العربية",
+    }
+    for code, text in texts.items():
+        (tmp_path / code).mkdir()
+        (tmp_path / code / "common.ftl").write_text(text, encoding="utf-8")
+    monkeypatch.setattr(language_module, "LOCALES", tmp_path)
+    languages.cache_clear()
+    yield
+    languages.cache_clear()
+
+
+@pytest.mark.usefixtures("catalogue")
+def test_a_message_takes_its_variables_and_its_language_s_plural() -> None:
+    german = languages()["de"]
+    assert [german("left", count=count) for count in (1, 1234)] == ["Eine ist left", "1.234 sind left"]
+    assert languages()["en"]("left", count=1234) == "1,234 are left"
+
+
+@pytest.mark.usefixtures("catalogue")
+def test_english_stands_in_and_what_nobody_has_is_an_error() -> None:
+    assert languages()["de"]("hello") == "Hello"
+    with pytest.raises(LookupError, match="nothing-like-it"):
+        languages()["de"]("nothing-like-it")
+    with pytest.raises(LookupError, match="count"):
+        languages()["en"]("left")
+
+
+@pytest.mark.usefixtures("catalogue")
+def test_languages_know_their_direction_and_their_own_name() -> None:
+    assert {code: (each.name, each.direction) for code, each in languages().items()} == {
+        "en": ("English", "ltr"), "ar": ("العربية", "rtl"), "de": ("Deutsch", "ltr"),
+    }
+    assert language_named("de") is languages()["de"]
+    assert language_named("xx") is language_named(None) is None
+
+
+@pytest.mark.parametrize(("header", "code"), [
+    ("de-AT,de;q=0.9,en;q=0.8", "de"),
+    ("fr;q=1, en;q=0.3, de;q=0.7", "de"),
+    ("de;q=0, en", "en"),
+    ("", "en"),
+    ("tlh, xx;q=nonsense, ;;;", "en"),
+    ("DE" + "," * 100_000, "de"),
+])
+def test_a_browser_s_wish_is_read(header: str, code: str) -> None:
+    assert preferred_language(header).code == code
+
+
+def test_every_language_says_the_same_things_with_the_same_variables() -> None:
+    ids = {code: _messages(code) for code in languages()}
+    for code, messages in ids.items():
+        assert messages == ids["en"], f"{code} differs from English"
+
+
+def _messages(code: str) -> dict[str, set[str]]:
+    """The variables of each message, by id."""
+    found: dict[str, set[str]] = {}
+    for file in (LOCALES / code).glob("*.ftl"):
+        message_id = ""
+        for line in file.read_text(encoding="utf-8").splitlines():
+            if start := re.match(r"([a-z][\w-]*) =", line):
+                message_id = start[1]
+                assert message_id not in found, f"{message_id} stands twice in {code}"
+                found[message_id] = set()
+            if message_id and not line.startswith("#"):
+                found[message_id] |= set(re.findall(r"\$(\w+)", line))
+    return found

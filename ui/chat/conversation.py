@@ -1,0 +1,96 @@
+"""One conversation on the page: its thread, the composer under it, and what a person does with its messages.
+
+`ChatPage` makes one for each chat that is shown, and gives it the messages. On the event loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from app.errors import AppError
+from app.schemas import ThreadMessage
+from app.services.container import Services
+from engine.errors import EngineError
+from store.tables import Conversation, Model
+from ui.components.composer import Composer
+from ui.components.elements import privacy_line
+from ui.components.thread import AnswerActions, Thread
+from ui.place import stays_line
+
+
+@dataclass(frozen=True, slots=True)
+class TalkActions:
+    """What a conversation asks of its page."""
+
+    changed: Callable[[], None]                 # something was done: read the chat again
+    model_id: Callable[[], str | None]          # the model that was chosen on this page; None: the chat's own
+
+
+class ConversationView:
+    """Built where it is made."""
+
+    def __init__(self, services: Services, user_id: str, conversation: Conversation, page: TalkActions) -> None:
+        self._services = services
+        self._user_id = user_id
+        self._conversation = conversation
+        self._page = page
+        self._thread = Thread(AnswerActions(again=self._again, go_on=self._continue, branch=self._show_branch))
+        with self._thread.dock():
+            self._composer = Composer(
+                placeholder="Reply", draft=f"{user_id}.{conversation.id}", on_send=self._send, on_stop=self._stop
+            )
+            privacy_line(stays_line(services.settings))
+
+    def show(self, messages: Sequence[ThreadMessage], models: Mapping[str, Model]) -> None:
+        self._thread.show(messages, models)
+        self._composer.show(writing=self._thread.writing is not None)
+
+    def show_title(self, title: str) -> None:
+        self._thread.show_title(title)
+
+    def show_model(self, model: Model | None) -> None:
+        if model is not None:
+            self._composer.show(placeholder=f"Reply to {model.name}")
+
+    def refuse(self, error: Exception) -> None:
+        """Errors stand where the next thing is done."""
+        self._composer.refuse(str(error))
+
+    def print_all(self) -> None:
+        self._thread.print_all()
+
+    async def _send(self, text: str) -> None:
+        sending = self._services.chat.send(
+            self._user_id, self._conversation.id, text, model_id=self._page.model_id()
+        )
+        if await self._try(sending):
+            self._composer.accept()
+            self._thread.to_end()
+
+    async def _stop(self) -> None:
+        if answer_id := self._thread.writing:
+            await self._try(self._services.chat.stop(self._user_id, answer_id))
+
+    async def _again(self, answer_id: str) -> None:
+        await self._try(self._services.chat.regenerate(self._user_id, answer_id, model_id=self._page.model_id()))
+
+    async def _continue(self, answer_id: str) -> None:
+        await self._try(self._services.chat.continue_answer(self._user_id, answer_id))
+
+    async def _show_branch(self, item: ThreadMessage, step: int) -> None:
+        index = item.sibling_index + step
+        if 0 <= index < len(item.sibling_ids):
+            await self._try(self._services.conversations.select_branch(self._user_id, item.sibling_ids[index]))
+
+    async def _try(self, action: Awaitable[object]) -> bool:
+        """Whether it could be done, and is still looked at: its reader may have gone on to another chat meanwhile."""
+        try:
+            await action
+        except (AppError, EngineError) as error:
+            if not self._composer.is_deleted:
+                self.refuse(error)
+            return False
+        finally:
+            self._page.changed()
+        return not self._thread.is_deleted

@@ -1,0 +1,68 @@
+"""In whose language a page speaks. `t` finds it by itself, so that no component has to hand it on.
+
+Inside a page, and in what its elements call, it is the page's (`speak` set it when the page was made); in a plain
+request (sign-in, the answer's stream) it is the request's. The browser's half is assets/build/words, served by
+`words_script`.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from contextvars import ContextVar
+from functools import cache
+from typing import Any, Final
+from weakref import WeakKeyDictionary
+
+from nicegui import Client
+from nicegui.slot import Slot
+from starlette.requests import Request
+
+from app.language import LOCALES, Language, language_named, languages, preferred_language
+
+LANGUAGE_SETTING: Final = "language"        # of a person: a code, or "system", which is their browser's
+BROWSER_AREAS: Final = ("common", "chat", "composer", "sidebar", "markdown", "commands")
+NICEGUI_NAMES: Final = {"en": "en-US"}      # where NiceGUI and Quasar say more than the code
+
+_of_pages: WeakKeyDictionary[Client, Language] = WeakKeyDictionary()
+_of_request: ContextVar[Language | None] = ContextVar("language", default=None)
+
+
+def t(message_id: str, /, **variables: Any) -> str:
+    """A message of the catalogue, in the language of who reads it."""
+    return here()(message_id, **variables)
+
+
+def here() -> Language:
+    """The language of the page, or of the request, that this runs for; English outside of both."""
+    if stack := Slot.get_stack():
+        client = stack[-1].parent.client
+        if client in _of_pages:
+            return _of_pages[client]
+    return _of_request.get() or languages()["en"]
+
+
+def wanted_language(setting: object, request: Request) -> Language:
+    """What a person has chosen; else what their browser asks for."""
+    return language_named(setting) or preferred_language(request.headers.get("accept-language", ""))
+
+
+def speak(client: Client, language: Language) -> None:
+    """From now on this page speaks it. While the page is being made: what NiceGUI itself says follows."""
+    _of_pages[client] = language
+    client.page = copy.copy(client.page)        # else every page of its kind would
+    client.page.language = NICEGUI_NAMES.get(language.code, language.code)      # type: ignore[assignment]
+
+
+def speak_in_request(language: Language) -> None:
+    """From now on, in the task that answers a request."""
+    _of_request.set(language)
+
+
+@cache
+def words_script(code: str) -> str:
+    """A script for the page's head: it puts `t` and the messages that browser components use into window.nkWords."""
+    language = languages()[code]
+    runtime = (LOCALES.parent / "vendor" / "words" / "index.js").read_text(encoding="utf-8")
+    messages = json.dumps(language.sources(BROWSER_AREAS), ensure_ascii=False)
+    return f"{runtime}\nnkStartWords({json.dumps(code)}, {messages});\n"
