@@ -23,6 +23,7 @@ from engine.errors import InvalidRequest, TemplateError
 from engine.template_sandbox import TemplateSandbox, metered
 
 _REASONING_SWITCH = re.compile(r"\benable_thinking\b|\bif (?:not )?thinking\b|\bthinking is (?:not )?defined\b")
+_OFF_BY_DEFAULT = re.compile(r"enable_thinking is defined and enable_thinking\b(?! *(?:is\b|[=!]=|not\b))")
 MAX_SOURCE_CHARS = 65_536        # the longest seen has 40,000; compiling takes some 10 ms per 1,000
 
 _FAULTS_OF_A_TEMPLATE = (
@@ -79,9 +80,15 @@ class ChatTemplate:
         return before
 
     @property
-    def switches_reasoning(self) -> bool:
-        """Whether it can be told to think first, or not to. By its words alone: it is not compiled for that."""
-        return _REASONING_SWITCH.search(self._source[:MAX_SOURCE_CHARS]) is not None
+    def reasoning_default(self) -> bool | None:
+        """Whether it lets the model think first where nothing is said; None: it cannot be told to, or not to.
+
+        By its words alone: it is not compiled for that.
+        """
+        source = self._source[:MAX_SOURCE_CHARS]
+        if _REASONING_SWITCH.search(source) is None:
+            return None
+        return "enable_thinking" in source and _OFF_BY_DEFAULT.search(source) is None
 
     @cached_property
     def reads_tools(self) -> bool:

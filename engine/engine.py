@@ -109,7 +109,7 @@ class EngineInfo:
     max_model_len: int
     max_num_seqs: int
     has_chat_template: bool
-    switches_reasoning: bool = False                      # its template can be told whether to think first
+    reasoning_default: bool | None = None                 # thinks first by itself; None: it cannot be told to, or not
     embedding_width: int = 0                              # numbers in a vector; 0: it writes, and does not embed
     weight_bytes: int = 0
     kv_bytes: int = 0

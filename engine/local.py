@@ -42,7 +42,8 @@ class LocalEngine:
         self._template = None if source is None else ChatTemplate(
             source, bos_token=self._tokenizer.bos_token, eos_token=self._tokenizer.eos_token
         )
-        self._info = replace(info, switches_reasoning=self._template is not None and self._template.switches_reasoning)
+        reasoning_default = None if self._template is None else self._template.reasoning_default
+        self._info = replace(info, reasoning_default=reasoning_default)
         self._markers = control_markers(self._tokenizer)
         self._seal = MarkerSeal(self._markers.values())
         self._family = None if source is None else choose(source)

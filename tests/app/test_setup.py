@@ -152,6 +152,6 @@ async def test_a_template_that_knows_of_thoughts_is_told_whether_to_think(
     setup = ChatSetup(parameters={} if reasoning is None else {"reasoning": reasoning})
     await ended(services, await services.chat.send(user_id, None, "Hi", model_id="thinker", setup=setup))
     assert prompts[-1].endswith(b"<think></think>") is is_marked
-    assert services.engines.loaded()["thinker"].info.switches_reasoning
+    assert services.engines.loaded()["thinker"].info.reasoning_default is True
     await ended(services, await services.chat.send(user_id, None, "Hi", setup=setup))
-    assert not services.engines.loaded()["parrot"].info.switches_reasoning
+    assert services.engines.loaded()["parrot"].info.reasoning_default is None

@@ -13,9 +13,11 @@ from app.schemas import ThreadMessage
 from app.services.container import Services
 from engine.errors import EngineError
 from store.tables import Conversation, Model
-from ui.components.composer import Composer
+from ui.components.composer import Composer, Library
 from ui.components.elements import privacy_line
+from ui.components.temporary_line import temporary_line
 from ui.components.thread import AnswerActions, Thread
+from ui.language import t
 from ui.place import stays_line
 
 
@@ -25,6 +27,7 @@ class TalkActions:
 
     changed: Callable[[], None]                 # something was done: read the chat again
     model_id: Callable[[], str | None]          # the model that was chosen on this page; None: the chat's own
+    think: Callable[[bool], Awaitable[None]]    # first, or not, from now on
 
 
 class ConversationView:
@@ -37,10 +40,17 @@ class ConversationView:
         self._page = page
         self._thread = Thread(AnswerActions(again=self._again, go_on=self._continue, branch=self._show_branch))
         with self._thread.dock():
+            is_temporary = services.temporary.holds(conversation.id)
             self._composer = Composer(
-                placeholder="Reply", draft=f"{user_id}.{conversation.id}", on_send=self._send, on_stop=self._stop
+                placeholder=t("composer-reply"), draft="" if is_temporary else f"{user_id}.{conversation.id}",
+                on_send=self._send, on_stop=self._stop, on_think=page.think,
+                library=Library(services.prompts, user_id),
             )
-            privacy_line(stays_line(services.settings))
+            if is_temporary:
+                self._composer.show(temporary=True)
+                temporary_line()
+            else:
+                privacy_line(stays_line(services.settings))
 
     def show(self, messages: Sequence[ThreadMessage], models: Mapping[str, Model]) -> None:
         self._thread.show(messages, models)
@@ -51,7 +61,10 @@ class ConversationView:
 
     def show_model(self, model: Model | None) -> None:
         if model is not None:
-            self._composer.show(placeholder=f"Reply to {model.name}")
+            self._composer.show(placeholder=t("composer-reply-to", model=model.name))
+
+    def show_thinking(self, reasoning: bool | None) -> None:
+        self._composer.show_thinking(reasoning)
 
     def refuse(self, error: Exception) -> None:
         """Errors stand where the next thing is done."""

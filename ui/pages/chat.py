@@ -22,10 +22,12 @@ from store.tables import Conversation, User
 from ui.chat.chats import ChatList, PageActions
 from ui.chat.conversation import ConversationView, TalkActions
 from ui.chat.head import ChatHead, HeadActions
-from ui.components.composer import Composer
+from ui.chat.setup import SetupActions, SetupRoom, thinks_first
+from ui.components.composer import Composer, Library
 from ui.components.elements import privacy_line, tag
 from ui.components.frame import Frame
 from ui.components.hello import Hello, chat_not_found
+from ui.language import t
 from ui.place import nothing_leaves_line
 
 
@@ -47,6 +49,7 @@ class ChatPage:
         self._model_id: str | None = None           # chosen here; None: the chat's own, or the default
         self._talk: ConversationView | None = None
         self._hello: Hello | None = None
+        self._is_temporary = False                  # the chat that is shown, or about to begin, is stored nowhere
         self._stale: set[str] = set()               # kinds of changes that are not shown yet
         self._is_refreshing = False
         self._chats = ChatList(services, self._user.id, PageActions(
@@ -54,8 +57,11 @@ class ChatPage:
             shown=lambda: self._wanted_id,
         ))
         self._head = ChatHead(HeadActions(
-            choose_model=self._choose_model, new_chat=self._new_chat, rename=self._rename_this,
-            print=self._print_this, delete=self._delete_this,
+            choose_model=self._choose_model, choose_preset=self._choose_preset, set_temporary=self._set_temporary,
+            new_chat=self._new_chat, rename=self._rename_this, print=self._print_this, delete=self._delete_this,
+        ))
+        self._setup = SetupRoom(services, self._user.id, SetupActions(
+            changed=self._show_models, forget_model=self._forget_model, refuse=self._refuse
         ))
 
     async def build(self, conversation_id: str | None, *, is_mac: bool) -> bool:
@@ -64,10 +70,13 @@ class ChatPage:
             with tag("header", "nk-head"):
                 self._head.build()
             self._body = tag("div", "nk-talk")
+            self._setup.build()
         self._chats.build_toast()
         ui.on("nk_location", lambda event: self._follow_location(event.args))
         self._client.on_delete(self._services.changes.watch(self._user.id, self._on_change))
+        self._client.on_delete(self._end_temporary)
         self._models = await self._services.models.list()
+        await self._setup.read_presets()
         return await self._show(conversation_id)
 
     # --- which chat is shown ------------------------------------------------------------------------------------------
@@ -86,18 +95,26 @@ class ChatPage:
                 is_found = False
         if self._wanted_id != conversation_id:
             return is_found
+        if self._conversation is None or self._conversation.id != conversation_id:
+            await self._end_temporary()
         self._conversation = conversation if is_found else None
+        self._is_temporary = self._services.temporary.holds(conversation_id)
+        if self._conversation is not None:
+            self._model_id = None       # each chat has its own
+        self._setup.begin(self._conversation)
         self._talk = self._hello = None
         self._body.clear()
         with self._body:
             if self._conversation is not None:
-                actions = TalkActions(changed=lambda: self._mark_stale("thread"), model_id=lambda: self._model_id)
+                actions = TalkActions(
+                    changed=lambda: self._mark_stale("thread"), model_id=lambda: self._model_id, think=self._think
+                )
                 self._talk = ConversationView(self._services, self._user.id, self._conversation, actions)
             elif is_found:
                 self._make_hello()
             else:
                 chat_not_found()
-        self._head.show_chat(self._conversation)
+        self._show_head()
         self._show_messages(messages)
         self._show_models()
         await self._show_list()
@@ -110,9 +127,26 @@ class ChatPage:
 
     def _make_first_composer(self) -> Composer:
         return Composer(
-            placeholder="Ask anything. It stays here.", draft=f"{self._user.id}.new", on_send=self._begin,
-            on_stop=self._nothing_to_stop,
+            placeholder=t("composer-ask"), draft=f"{self._user.id}.new", on_send=self._begin,
+            on_stop=self._nothing_to_stop, on_think=self._think,
+            library=Library(self._services.prompts, self._user.id),
         )
+
+    def _show_head(self) -> None:
+        self._head.show_chat(self._conversation, is_new=self._hello is not None, is_temporary=self._is_temporary)
+
+    def _set_temporary(self, is_temporary: bool) -> None:
+        """Of a chat that has not begun."""
+        if self._hello is not None:
+            self._is_temporary = is_temporary
+            self._hello.show_temporary(is_temporary)
+            self._hello.composer.show(draft="" if is_temporary else f"{self._user.id}.new")
+            self._show_head()
+
+    async def _end_temporary(self) -> None:
+        """It is left: nothing of it stays."""
+        if self._conversation is not None and self._services.temporary.holds(self._conversation.id):
+            await self._services.temporary.end(self._user.id, self._conversation.id)
 
     async def _open(self, conversation_id: str) -> None:
         if self._wanted_id != conversation_id:
@@ -138,16 +172,21 @@ class ChatPage:
 
     async def _begin(self, text: str) -> None:
         """The first message of a new chat."""
-        hello = self._hello
+        hello, is_temporary = self._hello, self._is_temporary
         try:
-            sent = await self._services.chat.send(self._user.id, None, text, model_id=self._model_id)
+            sent = await self._services.chat.send(
+                self._user.id, None, text, model_id=self._model_id, setup=self._setup.setup, is_temporary=is_temporary
+            )
         except (AppError, EngineError) as error:
             if hello is not None and hello is self._hello:
                 hello.composer.refuse(str(error))
             return
         if hello is self._hello:        # else its reader has gone on to another chat meanwhile
-            self._go_to(f"/c/{sent.conversation_id}", "replaceState")
+            if not is_temporary:
+                self._go_to(f"/c/{sent.conversation_id}", "replaceState")
             await self._show(sent.conversation_id)
+        elif is_temporary:
+            await self._services.temporary.end(self._user.id, sent.conversation_id)
 
     async def _nothing_to_stop(self) -> None:
         """A new chat has no answer yet."""
@@ -174,6 +213,15 @@ class ChatPage:
         self._model_id = model_id
         self._show_models()
 
+    def _forget_model(self) -> None:
+        self._model_id = None
+
+    async def _choose_preset(self, preset_id: str | None) -> None:
+        await self._setup.choose_preset(preset_id)
+
+    async def _think(self, first: bool) -> None:
+        await self._setup.change("reasoning", first)
+
     def _refuse(self, error: Exception) -> None:
         if self._talk is not None:
             self._talk.refuse(error)
@@ -184,7 +232,8 @@ class ChatPage:
 
     def _on_change(self, change: Change) -> None:
         is_here = self._wanted_id is not None and self._wanted_id == change.conversation_id
-        self._mark_stale("models" if change.kind == "models" else "thread" if is_here else "list")
+        is_general = change.kind in ("models", "library")
+        self._mark_stale(change.kind if is_general else "thread" if is_here else "list")
 
     def _mark_stale(self, kind: str) -> None:
         """Many changes in a moment are shown at once."""
@@ -200,9 +249,12 @@ class ChatPage:
                 if "models" in stale:
                     self._models = await self._services.models.list()
                     self._show_models()
+                if "library" in stale:
+                    await self._setup.read_presets()
+                    self._show_models()
                 if "thread" in stale and self._wanted_id is not None:
                     await self._refresh_thread(self._wanted_id)
-                if stale - {"models"}:
+                if stale - {"models", "library"}:
                     await self._show_list()
         finally:
             self._is_refreshing = False
@@ -217,6 +269,7 @@ class ChatPage:
             return
         if self._conversation is not None and self._conversation.id == conversation_id:
             self._conversation = conversation
+            self._setup.update(conversation)
             self._show_messages(messages)
             self._show_models()
         elif self._wanted_id == conversation_id:
@@ -228,16 +281,20 @@ class ChatPage:
 
     def _show_models(self) -> None:
         chosen = self._chosen_model()
-        self._head.show_models(self._models, chosen)
+        self._setup.show(chosen)
+        self._head.show_models(self._models, chosen, self._setup)
+        reasoning = thinks_first(self._setup.setup, chosen)
         if self._talk is not None:
             self._talk.show_model(chosen.model if chosen else None)
+            self._talk.show_thinking(reasoning)
         if self._hello is not None:
             self._hello.show_model(chosen)
+            self._hello.composer.show_thinking(reasoning)
 
     def _chosen_model(self) -> ModelEntry | None:
         """As `ChatService` will choose."""
         known = {entry.model.id: entry for entry in self._models}
-        for model_id in (self._model_id, self._conversation.model_id if self._conversation else None):
+        for model_id in (self._model_id, self._setup.setup.model_id):
             if model_id in known:
                 return known[model_id]
         return next((entry for entry in self._models if entry.model.is_default), None)
