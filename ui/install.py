@@ -17,6 +17,7 @@ from app.services.container import Services
 from ui.gate import gate_routes, page, place_of
 from ui.language import words_script
 from ui.pages.chat import chat_page
+from ui.pages.library import library_page
 from ui.pages.models import models_page
 from ui.pages.settings import settings_page
 from ui.sockets import hold_sockets_to_their_pages
@@ -77,6 +78,10 @@ def _make_pages(services: Services) -> None:
     @ui.page("/models", title="Models · Inglenook")
     async def models(request: Request) -> None:
         await models_page(services, request)
+
+    @ui.page("/library", title="Library · Inglenook")
+    async def library(request: Request) -> None:
+        await library_page(services, request)
 
     @ui.page("/settings", title="Settings · Inglenook")
     async def settings(request: Request) -> None:

@@ -17,6 +17,7 @@ from app.services.engines import EngineRegistry, Loader
 from app.services.exports import ExportService
 from app.services.generations import GenerationService
 from app.services.imports import ImportService
+from app.services.library_files import LibraryFiles
 from app.services.models import ModelService, spec_of
 from app.services.optimizer import ModelOptimizer
 from app.services.presets import PresetService
@@ -50,6 +51,7 @@ class Services:
     temporary: TemporaryChats
     presets: PresetService
     prompts: PromptService
+    library_files: LibraryFiles
     exports: ExportService
     imports: ImportService
 
@@ -76,7 +78,7 @@ class Services:
         accounts.on_access_ended(imports.access_ended)
         return cls(
             settings, db, disk_cache, changes, accounts, conversations, models, optimizer, engines, generations, chat,
-            temporary, presets, prompts, exports, imports,
+            temporary, presets, prompts, LibraryFiles(prompts, presets), exports, imports,
         )
 
     async def start(self) -> None:

@@ -28,3 +28,5 @@ param-none = nichts
 param-not-number = Eine Zahl von { $low } bis { $high } angeben.
 param-not-whole = Eine ganze Zahl von { $low } bis { $high } angeben.
 drawer-close = Schließen
+library-import = Importieren
+library-export = Exportieren

@@ -28,3 +28,5 @@ param-none = none
 param-not-number = Give a number from { $low } to { $high }.
 param-not-whole = Give a whole number from { $low } to { $high }.
 drawer-close = Close
+library-import = Import
+library-export = Export
