@@ -14,9 +14,7 @@ const { t } = window.nkWords;
 let selected = ""; // in the conversation, before the reader turned to the composer
 document.addEventListener("selectionchange", () => {
   const selection = getSelection();
-  if (document.activeElement?.tagName === "TEXTAREA" || !selection.anchorNode) return;
-  const isInChat = selection.anchorNode.parentElement?.closest("#chat");
-  if (isInChat) selected = selection.toString();
+  if (selection.anchorNode?.parentElement?.closest("#chat")) selected = selection.toString();
 });
 
 export default {

@@ -280,6 +280,10 @@ class ChatPage:
             self._talk.show(messages, {entry.model.id: entry.model for entry in self._models})
 
     def _show_models(self) -> None:
+        with self._body:        # for its language: what was clicked may be gone by now
+            self._show_chosen()
+
+    def _show_chosen(self) -> None:
         chosen = self._chosen_model()
         self._setup.show(chosen)
         self._head.show_models(self._models, chosen, self._setup)
@@ -301,9 +305,17 @@ class ChatPage:
 
     async def _show_list(self) -> None:
         await self._chats.show(self._conversation.id if self._conversation else None)
-        here = self._conversation.title if self._conversation else "New chat" if self._hello else "Not here"
-        self._head.show_heading("" if self._hello else here)
-        if self._talk is not None:
-            self._talk.show_title(here)
         with self._body:
+            here = self._title()
+            self._head.show_heading("" if self._hello else here)
+            if self._talk is not None:
+                self._talk.show_title(here)
             ui.page_title(f"{here} · Inglenook")
+
+    def _title(self) -> str:
+        """Of a temporary chat no word: browsers remember titles."""
+        if self._is_temporary:
+            return t("temporary-title")
+        if self._conversation is not None:
+            return self._conversation.title
+        return t("hello-new-chat" if self._hello else "hello-not-here")

@@ -205,11 +205,15 @@ class LibraryPage:
 
     async def _delete_prompt(self, prompt: Prompt) -> None:
         if await self._try(self._services.prompts.delete(self._user_id, prompt.id)):
-            self._toast.show(t("library-prompt-deleted"), action=t("library-undo"), subject=f"prompt {prompt.id}")
+            self._offer_undo("library-prompt-deleted", f"prompt {prompt.id}")
 
     async def _delete_preset(self, preset: Preset) -> None:
         if await self._try(self._services.presets.delete(self._user_id, preset.id)):
-            self._toast.show(t("library-preset-deleted"), action=t("library-undo"), subject=f"preset {preset.id}")
+            self._offer_undo("library-preset-deleted", f"preset {preset.id}")
+
+    def _offer_undo(self, message_id: str, subject: str) -> None:
+        with self._page:        # for its language: the row that was clicked may be gone by now
+            self._toast.show(t(message_id), action=t("library-undo"), subject=subject)
 
     async def _undo(self, subject: str) -> None:
         kind, _, item_id = subject.partition(" ")
