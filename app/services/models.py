@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -19,10 +20,12 @@ from app.errors import Conflict, InvalidInput, ModelNotFound
 from app.services.changes import Change, Changes
 from app.services.engines import EngineRegistry, ModelStatus
 from app.settings import Settings
+from engine.backends.torch.folder import read_folder
 from engine.errors import ModelLoadError
 from engine.gguf import read_header
 from engine.load import ModelSpec
 from engine.lora import Adapter, read_adapters
+from engine.select import select_backend
 from store import models
 from store.database import Database
 from store.tables import Model
@@ -77,7 +80,7 @@ class ModelService:
         model = await asyncio.to_thread(_describe, path, name.strip(), adapters)
         known = await self._db.read(models.list_all)
         same = next((each for each in known if _parts_of(each) == _parts_of(model)), None)
-        model.id = same.id if same else _free_id(model.id, {each.id for each in known})
+        model.id = same.id if same else _free_id(model.id, {STARTER_ID, *(each.id for each in known)})
         model = await self._db.run(models.upsert, model)
         self._changes.announce_all(Change("models"))
         return model
@@ -90,7 +93,7 @@ class ModelService:
         await self._db.run(models.remove, model_id)     # first: whoever asks for it in between must not load it again
         await self._engines.forget(model_id)
         for path in await self.files_that_go_with(model):
-            await asyncio.to_thread(path.unlink, missing_ok=True)
+            await asyncio.to_thread(_delete, path)
         self._changes.announce_all(Change("models"))
 
     async def files_that_go_with(self, model: Model) -> tuple[Path, ...]:
@@ -167,6 +170,8 @@ def find_starter() -> Path | None:
 
 def _describe(path: Path, name: str = "", adapters: Sequence[Adapter] = ()) -> Model:
     path = _resolved(path)
+    if path.is_dir():
+        return _describe_folder(path, name, adapters)
     adapters = [Adapter(_resolved(adapter.path), adapter.scale) for adapter in adapters]
     try:
         header = read_header(path)
@@ -190,6 +195,35 @@ def _describe(path: Path, name: str = "", adapters: Sequence[Adapter] = ()) -> M
     )
 
 
+def _describe_folder(path: Path, name: str, adapters: Sequence[Adapter]) -> Model:
+    """A model in safetensors. Whether PyTorch is there shows when it is loaded."""
+    try:
+        select_backend(path)
+        folder = read_folder(path)
+    except ModelLoadError as error:
+        raise InvalidInput(str(error), field="path") from error
+    if adapters:
+        raise InvalidInput("Adapters act on GGUF files only. Add the model without them.", field="adapters")
+    return Model(
+        id=_slug(name or path.name),
+        name=name or path.name,
+        path=str(path),
+        file_format="safetensors",
+        architecture=folder.config.family,
+        quantisation=folder.format_name,
+        size_bytes=folder.size_bytes,
+        modified_ns=folder.modified_ns,
+        context_tokens=folder.config.context_length,
+    )
+
+
+def _delete(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
 def _stored(adapter: Adapter) -> dict[str, Any]:
     stat = adapter.path.stat()
     return {
@@ -203,7 +237,7 @@ def _resolved(path: Path) -> Path:
         str(path).encode()
     except (OSError, RuntimeError, ValueError) as error:        # no such home, a loop of links, no text
         raise InvalidInput(f"{str(path)!a} is no path that can be used here ({error}).", field="path") from error
-    if not path.is_file():
+    if not path.exists():
         raise InvalidInput(f"There is no file {path}.", field="path")
     return path
 
