@@ -83,7 +83,7 @@ export default {
     combobox() {
       if (!this.isChoosing || !this.found.length) return {};
       const on = { role: "combobox", "aria-autocomplete": "list", "aria-expanded": "true", "aria-haspopup": "listbox" };
-      return { ...on, "aria-multiline": "true", "aria-controls": this.listId, "aria-activedescendant": this.listId + this.active };
+      return { ...on, "aria-controls": this.listId, "aria-activedescendant": this.listId + this.active };
     },
   },
   watch: {

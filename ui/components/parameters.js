@@ -11,7 +11,7 @@ export default {
       <div v-for="field in fields" :key="field.name" class="nk-param" :class="{ changed: isChanged(field) }" :data-param="field.name">
         <div class="nk-param-top">
           <label class="nk-param-name" :id="id(field) + '-l'" :for="id(field)">{{ field.label }}</label>
-          <button v-if="isChanged(field)" type="button" class="nk-param-back" :aria-label="back(field, true)" :title="back(field, true)" @click="change(field, null)">
+          <button v-if="isChanged(field)" type="button" class="nk-param-back" :aria-label="field.label + ': ' + back(field)" @click="change(field, null)">
             <svg class="nk-i nk-i-14" aria-hidden="true"><use href="#nk-undo-2"/></svg>{{ back(field) }}</button>
           <span class="nk-grow"></span>
           <input v-if="isNumber(field)" type="number" inputmode="decimal" class="nk-line nk-num" :id="id(field)" v-model="drafts[field.name]" :placeholder="shownDefault(field)"
@@ -71,9 +71,8 @@ export default {
     shownDefault(field) {
       return field.default === null || field.default === undefined ? field.none : field.default.toLocaleString(language, { useGrouping: false });
     },
-    back(field, isLong = false) {
+    back(field) {
       const value = this.isText(field) ? "" : field.options ? field.options.find((option) => option.value === null)?.label : this.shownDefault(field);
-      if (isLong) return t("param-back-long", { name: field.label, value: value || t("param-none") });
       return value ? t("param-back", { value }) : t("param-clear");
     },
     chosen(field, { value }) {

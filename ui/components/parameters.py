@@ -31,7 +31,6 @@ class ParameterForm(Element, component="parameters.js"):
         wanted: dict[str, Any] = {
             "fields": _fields(default_values(model), is_told=is_told),
             "values": values_of(setup),
-            "refused": {},
         }
         if any(self._props[key] != value for key, value in wanted.items()):
             self._props.update(wanted)

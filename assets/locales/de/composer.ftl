@@ -22,9 +22,7 @@ prompt-paste = Einfügen
 prompt-paste-refused = Der Browser gibt die Zwischenablage nicht heraus. Bitte von Hand in das Feld einfügen.
 
 param-back = Zurück zu { $value }
-param-back-long = { $name }: zurück zu { $value }
 param-clear = Leeren
-param-none = nichts
 param-not-number = Eine Zahl von { $low } bis { $high } angeben.
 param-not-whole = Eine ganze Zahl von { $low } bis { $high } angeben.
 drawer-close = Schließen

@@ -53,7 +53,7 @@ head-temporary = Temporärer Chat
 
 temporary-title = Temporärer Chat
 temporary-about = Wird nirgends gespeichert. Beim Verlassen oder Neuladen dieser Seite ist er weg.
-temporary-line = Temporär: Dieser Chat wird nirgends gespeichert und ist beim Verlassen oder Neuladen dieser Seite weg.
+temporary-line = Temporär: nirgends gespeichert, beim Verlassen der Seite weg.
 temporary-ask = Alles fragen. Es wird nicht gespeichert.
 
 setup-title = Chat-Einstellungen

@@ -22,9 +22,7 @@ prompt-paste = Paste
 prompt-paste-refused = The browser keeps the clipboard to itself. Paste into the field by hand.
 
 param-back = Back to { $value }
-param-back-long = { $name }: back to { $value }
 param-clear = Clear
-param-none = none
 param-not-number = Give a number from { $low } to { $high }.
 param-not-whole = Give a whole number from { $low } to { $high }.
 drawer-close = Close

@@ -53,7 +53,7 @@ head-temporary = Temporary chat
 
 temporary-title = Temporary chat
 temporary-about = Kept nowhere. It is gone when you leave this page or reload it.
-temporary-line = Temporary: this chat is kept nowhere, and gone when you leave this page or reload it.
+temporary-line = Temporary: kept nowhere, gone when you leave this page.
 temporary-ask = Ask anything. It is not kept.
 
 setup-title = Chat settings
