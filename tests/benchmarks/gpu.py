@@ -152,6 +152,7 @@ async def run(shape: str, repetitions: int, only: str) -> dict[str, Any]:
     )
     load_s = time.perf_counter() - start_s
     figures: dict[str, list[float]] = {}
+    steps_ms: dict[str, tuple[int, float, float]] = {}
     try:
         warm_up = Workload("warm-up", _prompts(2, 600, config.vocab_size, 1), [8, 8])
         await measure(core, warm_up)
@@ -160,21 +161,36 @@ async def run(shape: str, repetitions: int, only: str) -> dict[str, Any]:
             for workload in workloads(config.vocab_size, repetition):
                 if only and only not in workload.name:
                     continue
+                before = core.metrics
                 speed = await measure(core, workload)
+                after = core.metrics
                 if repetition >= 0:
                     figures.setdefault(workload.name, []).append(speed)
+                    num_steps = max(after.steps_total - before.steps_total, 1)
+                    whole, backend = (
+                        1000 * (getattr(after, name) - getattr(before, name)) / num_steps
+                        for name in ("step_seconds_total", "backend_seconds_total")
+                    )
+                    steps_ms[workload.name] = (num_steps, backend, whole - backend)
     finally:
         await core.close()
-    return {"shape": shape, "load_s": load_s, "first_tokens_s": first_s, "figures": figures}
+    return {"shape": shape, "load_s": load_s, "first_tokens_s": first_s, "figures": figures, "steps_ms": steps_ms}
 
 
 def show(result: dict[str, Any]) -> None:
     shape = result["shape"]
     print(f"\n{shape}: loaded in {result['load_s']:.1f} s, first tokens after {result['first_tokens_s']:.1f} s")
-    print(f"{'workload':12} {'ours tok/s':>11} {'lowest':>9} {'highest':>9} {'best public':>12} {'ratio':>6}")
+    print(
+        f"{'workload':12} {'ours tok/s':>11} {'lowest':>9} {'highest':>9} {'best public':>12} {'ratio':>6} "
+        f"{'steps':>6} {'back end ms':>12} {'scheduler ms':>13}"
+    )
     for name, speeds in result["figures"].items():
         ours, bar = statistics.median(speeds), BARS[shape][name]
-        print(f"{name:12} {ours:11.0f} {min(speeds):9.0f} {max(speeds):9.0f} {bar:12.0f} {ours / bar:6.2f}", flush=True)
+        num_steps, backend_ms, scheduler_ms = result["steps_ms"][name]
+        print(
+            f"{name:12} {ours:11.0f} {min(speeds):9.0f} {max(speeds):9.0f} {bar:12.0f} {ours / bar:6.2f} "
+            f"{num_steps:6} {backend_ms:12.2f} {scheduler_ms:13.2f}", flush=True,
+        )
 
 
 def main() -> None:

@@ -18,6 +18,7 @@ from engine.backends.base import BackendInfo, Tokenizer
 from engine.backends.torch.attention import Span
 from engine.backends.torch.config import DecoderConfig, read_config
 from engine.backends.torch.decoder import Decoder, FlatStep
+from engine.backends.torch.operations import CudaOperations, PlainOperations, fits_kernels
 from engine.backends.torch.paged_kv import BLOCK_SIZE, PagedKv
 from engine.backends.torch.tokenizer import FolderTokenizer
 from engine.backends.torch.weights import Weights, read_weights
@@ -79,7 +80,11 @@ class TorchBackend:
         self._device = torch.device(config.device)
         model = load(config)
         described, self._tokenizer = model.config, model.tokenizer
-        self._decoder: Decoder | None = Decoder(described, model.weights, max_model_len=config.max_model_len)
+        self._has_kernels = self._device.type == "cuda" and fits_kernels(described)
+        operations = CudaOperations(described) if self._has_kernels else PlainOperations(described)
+        self._decoder: Decoder | None = Decoder(
+            described, model.weights, max_model_len=config.max_model_len, operations=operations
+        )
         # One block more than sequences get: rows that only fill up a graph work there.
         self._kv: PagedKv | None = PagedKv(
             described, config.num_blocks + 1, getattr(torch, config.dtype), self._device
@@ -148,12 +153,10 @@ class TorchBackend:
             torch.cuda.empty_cache()
 
     def _make_graphs(self, decoder: Decoder, kv: PagedKv) -> GraphDecoder | None:
-        if self._device.type != "cuda":
+        if not self._has_kernels:
             return None
-        from engine.backends.torch.graph_decoder import GraphDecoder, can_graph  # noqa: PLC0415 - Triton is CUDA's
+        from engine.backends.torch.graph_decoder import GraphDecoder  # noqa: PLC0415 - Triton is CUDA's
 
-        if not can_graph(decoder.config):
-            return None
         return GraphDecoder(
             decoder, kv, max_rows=self._config.max_num_seqs, max_model_len=self._config.max_model_len
         )
@@ -194,7 +197,7 @@ class TorchBackend:
         sizes = [len(token_ids), len(positions), len(blocks), len(wanted), len(tables)]
         ids, at, where, wanted_at, all_tables = numbers.split(sizes)
         return FlatStep(
-            token_ids=ids, positions=at, blocks=where, offsets=at % BLOCK_SIZE, wanted=wanted_at,
+            token_ids=ids, positions=at, blocks=where, wanted=wanted_at,
             spans=_spans(rows, all_tables),
         )
 

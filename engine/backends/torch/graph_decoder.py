@@ -14,21 +14,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from engine.backends.torch.config import DecoderConfig
 from engine.backends.torch.decoder import Decoder
 from engine.backends.torch.kernels import PagedAttention, add_norm, rotate_and_write, silu_mul
 from engine.backends.torch.paged_kv import BLOCK_SIZE, PagedKv
 from engine.batch import BatchRow
 
 BUCKETS: Final = (1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256)
-
-
-def can_graph(config: DecoderConfig) -> bool:
-    """Whether its arithmetic is that of the kernels here; all else runs, launched piece by piece."""
-    return (
-        not config.norms_outputs and not config.norm_adds_one and config.activation == "silu"
-        and config.residual_scale == 1.0 and config.head_dim in (64, 128, 256)
-    )
 
 
 class GraphDecoder:
@@ -113,6 +104,7 @@ class GraphDecoder:
         hidden, normed, mixed = self._hidden[:size], self._normed[:size], self._mixed[:size]
         activated = self._activated[:size]
         torch.index_select(weights.embedding, 0, token_ids, out=hidden)
+        blocks = self._tables[slots, positions // BLOCK_SIZE]
         if config.embedding_scale != 1.0:
             hidden.mul_(config.embedding_scale)
         result: Tensor | None = None
@@ -122,7 +114,7 @@ class GraphDecoder:
             qkv = F.linear(normed, layer.qkv, layer.qkv_bias)
             norms = (layer.q_norm, layer.k_norm) if layer.q_norm is not None and layer.k_norm is not None else None
             rotate_and_write(
-                qkv, cache, self._tables, slots, positions, decoder.rotary(index), norms, num_heads=config.num_heads,
+                qkv, cache, blocks, positions, decoder.rotary(index), norms, num_heads=config.num_heads,
                 eps=config.norm_eps,
             )
             self._attend(

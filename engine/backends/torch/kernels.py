@@ -71,7 +71,7 @@ def _turned(at, first, other, cos, sin, half, HEAD: tl.constexpr):
 
 @triton.jit
 def _rotate_and_write(
-    qkv, cache, tables, slots, positions, cosines, sines, q_weight, k_weight, table_width, half, eps,
+    qkv, cache, blocks, positions, cosines, sines, q_weight, k_weight, half, eps,
     HEADS: tl.constexpr, KV_HEADS: tl.constexpr, HEAD: tl.constexpr, BLOCK: tl.constexpr, NORMS: tl.constexpr,
 ):
     row = tl.program_id(0)
@@ -99,26 +99,26 @@ def _rotate_and_write(
         tl.store(start + at, turned)
     else:
         kv_head = head - HEADS
-        slot = tl.load(slots + row)
-        block = tl.load(tables + slot * table_width + position // BLOCK).to(tl.int64)
+        block = tl.load(blocks + row).to(tl.int64)
         cell = cache + ((block * KV_HEADS + kv_head) * 2 * BLOCK + position % BLOCK) * HEAD + at
         tl.store(cell, turned)
         tl.store(cell + BLOCK * HEAD, tl.load(start + KV_HEADS * HEAD + at))
 
 
 def rotate_and_write(
-    qkv: Tensor, cache: Tensor, tables: Tensor, slots: Tensor, positions: Tensor, rotary: tuple[Tensor, Tensor],
+    qkv: Tensor, cache: Tensor, blocks: Tensor, positions: Tensor, rotary: tuple[Tensor, Tensor],
     norms: tuple[Tensor, Tensor] | None, *, num_heads: int, eps: float,
 ) -> None:
     """Norm (where the family does) and turn q in place and k on its way into the cache; v follows.
 
-    `qkv` [rows, (heads + 2 kv_heads) head_dim], `cache` one layer's, `rotary` (cos, sin) of all positions.
+    `qkv` [rows, (heads + 2 kv_heads) head_dim], `cache` one layer's, `blocks` and `positions` [rows] say where each
+    token's KV goes, `rotary` (cos, sin) is of all positions.
     """
     kv_heads, head_dim = cache.shape[1], cache.shape[-1]
     cos, sin = rotary
     q_weight, k_weight = norms or (cos, cos)
     _rotate_and_write[(qkv.shape[0], num_heads + kv_heads)](
-        qkv, cache, tables, slots, positions, cos, sin, q_weight, k_weight, tables.shape[1], cos.shape[1], eps,
+        qkv, cache, blocks, positions, cos, sin, q_weight, k_weight, cos.shape[1], eps,
         HEADS=num_heads, KV_HEADS=kv_heads, HEAD=head_dim, BLOCK=BLOCK_SIZE, NORMS=norms is not None, num_warps=1,
     )
 

@@ -27,9 +27,9 @@ class PagedKv:
     def num_bytes(self) -> int:
         return sum(layer.numel() * layer.element_size() for layer in self.layers)
 
-    def write(self, layer: int, blocks: Tensor, offsets: Tensor, keys: Tensor, values: Tensor) -> None:
-        """One token each: `blocks` and `offsets` int64 [tokens], `keys` and `values` [tokens, kv_heads, head_dim]."""
-        cells = self.layers[layer]
+    def write(self, layer: int, blocks: Tensor, positions: Tensor, keys: Tensor, values: Tensor) -> None:
+        """One token each: `blocks` and `positions` int64 [tokens], `keys` and `values` [tokens, kv_heads, head_dim]."""
+        cells, offsets = self.layers[layer], positions % BLOCK_SIZE
         cells[blocks, :, 0, offsets] = keys
         cells[blocks, :, 1, offsets] = values
 

@@ -106,7 +106,7 @@ def _run(decoder: Decoder, kv: PagedKv, *rows: tuple[torch.Tensor, int, torch.Te
     return decoder.forward(
         FlatStep(
             token_ids=torch.cat([row[0] for row in rows]), positions=flat, blocks=torch.cat(blocks),
-            offsets=flat % BLOCK_SIZE, spans=spans, wanted=torch.arange(start),
+            spans=spans, wanted=torch.arange(start),
         ),
         kv,
     )

@@ -85,13 +85,14 @@ def test_a_token_a_sequence_is_turned_written_and_attended_as_in_plain_torch(
     for row, (slot, length) in enumerate(zip(slots, lengths, strict=True)):
         table = tables[slot, : -(-length // BLOCK_SIZE)].to(DEVICE, torch.int64)
         at = torch.tensor([length - 1], device=DEVICE)
-        plain.write(0, table[at // BLOCK_SIZE], at % BLOCK_SIZE, keys[row : row + 1], values[row : row + 1])
+        plain.write(0, table[at // BLOCK_SIZE], at, keys[row : row + 1], values[row : row + 1])
         spans.append(Span(start=row, num_tokens=1, num_before=length - 1, table=table))
     expected = attend_paged(queries, plain, 0, spans, window=window, scale=0.125, softcap=softcap)
 
     out = torch.empty(len(lengths), heads * dim, dtype=DTYPE, device=DEVICE)
     where = (tables.to(DEVICE), torch.tensor(slots, dtype=torch.int32, device=DEVICE), positions.to(torch.int32))
-    kernels.rotate_and_write(qkv, paged.layers[0], *where, (cos, sin), weights, num_heads=heads, eps=1e-5)
+    blocks = where[0][where[1], positions // BLOCK_SIZE]
+    kernels.rotate_and_write(qkv, paged.layers[0], blocks, where[2], (cos, sin), weights, num_heads=heads, eps=1e-5)
     for processors in (1, 132):         # one program a head, and keys split over many
         attend = kernels.PagedAttention(len(lengths), heads, dim, processors, DEVICE)
         attend(qkv, paged.layers[0], *where, out, scale=0.125, softcap=softcap, window=window)
