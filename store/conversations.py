@@ -11,7 +11,7 @@ from typing import Any, TypedDict, Unpack
 from sqlalchemy import delete
 from sqlmodel import Session, col, select
 
-from store.tables import Conversation, Message, Overflow, now
+from store.tables import Conversation, Message, WhenFull, now
 
 
 class Setup(TypedDict, total=False):
@@ -21,7 +21,7 @@ class Setup(TypedDict, total=False):
     model_id: str | None
     system_prompt: str
     parameters: dict[str, Any]
-    overflow: Overflow
+    when_full: WhenFull
 
 
 def list_recent(session: Session, user_id: str, *, limit: int, before: datetime | None = None) -> list[Conversation]:

@@ -65,10 +65,10 @@ class MessageStatus(StrEnum):
     FAILED = "failed"                # `error` says why
 
 
-class Overflow(StrEnum):
-    """What happens to a chat that has outgrown its model's window."""
+class WhenFull(StrEnum):
+    """What becomes of a chat's oldest turns when the model's window cannot hold them."""
 
-    LEAVE_OUT = "leave_out"          # of its oldest messages
+    LEAVE_OUT = "leave_out"
     SUMMARISE = "summarise"
 
 
@@ -116,6 +116,7 @@ class Conversation(SQLModel, table=True):
     title: str = ""
     model_id: str | None = None                           # last used here; not a foreign key: models come and go
     current_message_id: str | None = None                 # the leaf of the branch that is shown
+    when_full: WhenFull = Field(default=WhenFull.LEAVE_OUT, sa_type=stored_as_value(WhenFull))
     created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
     updated_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
     deleted_at: datetime | None = Field(default=None, sa_type=UtcDateTime)   # undo until it is purged
@@ -123,7 +124,6 @@ class Conversation(SQLModel, table=True):
     system_prompt: str = ""
     # What differs from the model's own: see `app.services.parameters`.
     parameters: dict[str, Any] = Field(default_factory=dict, sa_column=Column(JSON, nullable=False))
-    overflow: Overflow = Field(default=Overflow.LEAVE_OUT, sa_type=stored_as_value(Overflow))
 
 
 class Message(SQLModel, table=True):
@@ -181,7 +181,7 @@ class Preset(SQLModel, table=True):
     system_prompt: str = ""
     model_id: str | None = None                           # None: whichever is chosen
     parameters: dict[str, Any] = Field(default_factory=dict, sa_column=Column(JSON, nullable=False))
-    overflow: Overflow = Field(default=Overflow.LEAVE_OUT, sa_type=stored_as_value(Overflow))
+    when_full: WhenFull = Field(default=WhenFull.LEAVE_OUT, sa_type=stored_as_value(WhenFull))
     is_default: bool = False                              # new chats begin with it; one of a person's at the most
     created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
     updated_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)

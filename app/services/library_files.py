@@ -89,7 +89,7 @@ class LibraryFiles:
             model_id=model_id if isinstance(model_id, str) else None,
             system_prompt=_text(entry, "system_prompt"),
             parameters=parameters,
-            overflow=entry.get("overflow") or ChatSetup().overflow,
+            when_full=entry.get("when_full") or ChatSetup().when_full,
         ).checked()
         name = _text(entry, "name")
         known = [_preset_entry(preset) for preset in await self._presets.list(user_id)]
@@ -131,7 +131,7 @@ def _entry_of(setup: ChatSetup) -> dict[str, Any]:
         "model_id": setup.model_id,
         "system_prompt": setup.system_prompt,
         "parameters": dict(setup.parameters),
-        "overflow": setup.overflow.value,
+        "when_full": setup.when_full.value,
     }
 
 

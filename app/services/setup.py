@@ -12,7 +12,7 @@ from typing import Any
 from app.errors import InvalidInput
 from app.services.parameters import checked_parameters, checked_system_prompt
 from store.conversations import Setup
-from store.tables import Conversation, Overflow, Preset
+from store.tables import Conversation, Preset, WhenFull
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +23,7 @@ class ChatSetup:
     model_id: str | None = None                                     # None: whichever is chosen
     system_prompt: str = ""
     parameters: Mapping[str, Any] = field(default_factory=dict)     # see app.services.parameters
-    overflow: Overflow = Overflow.LEAVE_OUT
+    when_full: WhenFull = WhenFull.LEAVE_OUT
 
     @classmethod
     def of(cls, row: Conversation | Preset) -> ChatSetup:
@@ -32,7 +32,7 @@ class ChatSetup:
             model_id=row.model_id,
             system_prompt=row.system_prompt,
             parameters=dict(row.parameters),
-            overflow=row.overflow,
+            when_full=row.when_full,
         )
 
     def checked(self) -> ChatSetup:
@@ -42,13 +42,13 @@ class ChatSetup:
             model_id=self.model_id,
             system_prompt=checked_system_prompt(self.system_prompt),
             parameters=checked_parameters(self.parameters),
-            overflow=_overflow(self.overflow),
+            when_full=_when_full(self.when_full),
         )
 
     @property
     def is_plain(self) -> bool:
         """Nothing differs from what the model does by itself."""
-        return not self.system_prompt and not self.parameters and self.overflow is Overflow.LEAVE_OUT
+        return not self.system_prompt and not self.parameters and self.when_full is WhenFull.LEAVE_OUT
 
     def columns(self) -> Setup:
         return {
@@ -56,12 +56,12 @@ class ChatSetup:
             "model_id": self.model_id,
             "system_prompt": self.system_prompt,
             "parameters": dict(self.parameters),
-            "overflow": self.overflow,
+            "when_full": self.when_full,
         }
 
 
-def _overflow(value: object) -> Overflow:
+def _when_full(value: object) -> WhenFull:
     try:
-        return Overflow(str(value))
+        return WhenFull(str(value))
     except ValueError as error:
-        raise InvalidInput("Choose to leave out the oldest messages or to sum them up.", field="overflow") from error
+        raise InvalidInput("Choose to leave out the oldest messages or to sum them up.", field="when_full") from error

@@ -43,7 +43,7 @@ async def test_a_bad_entry_costs_that_entry(services: Services, user_id: str) ->
         "prompts": [7, {"name": "No words"}, {"name": "Good", "content": "Good"}, {"name": 1, "content": "x"}],
         "presets": [
             {"name": "Hot", "parameters": {"temperature": 9}}, {"name": "Odd", "parameters": [1]},
-            {"name": "Good", "parameters": {"temperature": 1}}, {"name": "Odder", "overflow": "explode"},
+            {"name": "Good", "parameters": {"temperature": 1}}, {"name": "Odder", "when_full": "explode"},
         ],
     }
     done = await services.library_files.read(user_id, json.dumps(library))

@@ -13,7 +13,7 @@ from app.services.setup import ChatSetup
 from engine.backends.scripted import ScriptedBackend
 from engine.backends.scripted_tokenizer import CHATML_TEMPLATE, ByteTokenizer
 from engine.params import SamplingParams
-from store.tables import Overflow
+from store.tables import WhenFull
 from tests.app.conftest import PARIS
 from tests.app.house import PASSWORD, Shelf
 from tests.app.test_chat import ended, put_listener
@@ -59,13 +59,13 @@ async def test_a_change_holds_from_the_next_answer_on(
 ) -> None:
     sent = await services.chat.send(user_id, None, "France")
     assert (await ended(services, sent)).content == PARIS
-    setup = replace(PIRATE, parameters={"stop": ["France"]}, overflow=Overflow.SUMMARISE, model_id="parrot")
+    setup = replace(PIRATE, parameters={"stop": ["France"]}, when_full=WhenFull.SUMMARISE, model_id="parrot")
     conversation = await services.conversations.set_up(user_id, sent.conversation_id, setup)
     assert ChatSetup.of(conversation) == setup
     sent = await services.chat.regenerate(user_id, sent.answer_id)
     assert (await ended(services, sent)).content == "The capital of "
     again = await services.conversations.get(user_id, sent.conversation_id)
-    assert (again.system_prompt, again.overflow) == ("Speak like a pirate.", Overflow.SUMMARISE)
+    assert (again.system_prompt, again.when_full) == ("Speak like a pirate.", WhenFull.SUMMARISE)
 
 
 async def test_nothing_invalid_is_kept(services: Services, user_id: str) -> None:
@@ -73,9 +73,9 @@ async def test_nothing_invalid_is_kept(services: Services, user_id: str) -> None
     await ended(services, sent)
     wrong = (
         ChatSetup(parameters={"temperature": 9}), ChatSetup(system_prompt="x" * 200_001),
-        ChatSetup(overflow="explode"),  # type: ignore[arg-type]
+        ChatSetup(when_full="explode"),  # type: ignore[arg-type]
     )
-    for setup, field in zip(wrong, ("temperature", "system_prompt", "overflow"), strict=True):
+    for setup, field in zip(wrong, ("temperature", "system_prompt", "when_full"), strict=True):
         for attempt in (
             services.conversations.set_up(user_id, sent.conversation_id, setup),
             services.chat.send(user_id, None, "Hi", setup=setup),

@@ -8,7 +8,7 @@ import pytest
 from sqlmodel import Session
 
 from store import library
-from store.tables import Overflow, Preset, Prompt, User, now
+from store.tables import Preset, Prompt, User, WhenFull, now
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def test_a_preset_keeps_what_it_was_given(session: Session, anna: User, preset: 
     session.expire_all()
     found = library.get_item(session, anna.id, Preset, preset.id)
     assert found is not None
-    assert (found.name, found.parameters, found.overflow) == ("Translator", {"temperature": 0.2}, Overflow.LEAVE_OUT)
+    assert (found.name, found.parameters, found.when_full) == ("Translator", {"temperature": 0.2}, WhenFull.LEAVE_OUT)
 
 
 def test_items_stand_in_the_order_of_their_names(session: Session, anna: User) -> None:

@@ -10,7 +10,7 @@ from nicegui.testing import User
 from app.services.setup import ChatSetup
 from engine.backends.scripted import ScriptedBackend
 from engine.backends.scripted_tokenizer import CHATML_TEMPLATE, ByteTokenizer
-from store.tables import Conversation, Overflow
+from store.tables import Conversation, WhenFull
 from tests.ui.conftest import PARIS, Home, Person
 from tests.ui.using import click, elements, has, one, told, trigger, until
 from ui.components.answer import Answer
@@ -83,14 +83,14 @@ async def test_the_drawer_shows_checks_and_keeps_what_is_set(ada: Person) -> Non
     trigger(one(tab, Drawer), "open")
     change(tab, "temperature", 0.3)
     change(tab, "system_prompt", "Be brief.")
-    change(tab, "overflow", "summarise")
+    change(tab, "when_full", "summarise")
     change(tab, "stop", ["END"])
     await until(lambda: len(values(tab)) == 4)
     change(tab, "temperature", 7)
     await until(lambda: "from 0 to 2" in one(tab, ParameterForm).props["refused"].get("temperature", ""))
     kept = ChatSetup.of(await only_chat(ada))
     assert kept.parameters == {"temperature": 0.3, "stop": ["END"]}
-    assert (kept.system_prompt, kept.overflow) == ("Be brief.", Overflow.SUMMARISE)
+    assert (kept.system_prompt, kept.when_full) == ("Be brief.", WhenFull.SUMMARISE)
 
     second = await ada.at(f"/c/{(await only_chat(ada)).id}")
     trigger(one(second, Drawer), "open")

@@ -38,6 +38,7 @@ class SetupRoom:
         self._conversation: Conversation | None = None
         self._form: ParameterForm | None = None         # once the drawer was opened
         self._model: ModelEntry | None = None
+        self._num_saving = 0                            # changes on their way to the store
         self.setup = ChatSetup()
         self.presets: Sequence[Preset] = ()
 
@@ -64,7 +65,8 @@ class SetupRoom:
     def update(self, conversation: Conversation) -> None:
         """The same chat, read again."""
         self._conversation = conversation
-        self.setup = ChatSetup.of(conversation)
+        if not self._num_saving:        # else what is here is newer
+            self.setup = ChatSetup.of(conversation)
 
     def show(self, model: ModelEntry | None) -> None:
         self._model = model
@@ -94,12 +96,16 @@ class SetupRoom:
     async def _set(self, setup: ChatSetup) -> None:
         conversation = self._conversation
         self.setup = setup = setup.checked()        # before it is kept: the next change builds on it
-        self._page.changed()
         if conversation is not None:
+            self._num_saving += 1
             try:
                 await self._services.conversations.set_up(self._user_id, conversation.id, setup)
             except AppError as error:
                 self._page.refuse(error)            # it was deleted in another tab
+            finally:
+                self._num_saving -= 1
+        if not self._num_saving:
+            self._page.changed()
 
     def _fill(self) -> None:
         tag("p", "nk-drawer-about", t("setup-about"))

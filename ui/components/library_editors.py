@@ -82,7 +82,7 @@ def edit_preset(
             name.value or "",
             ChatSetup(
                 model_id=chosen.value or None, system_prompt=base.system_prompt, parameters=base.parameters,
-                overflow=base.overflow,
+                when_full=base.when_full,
             ),
         )
 

@@ -11,10 +11,10 @@ from nicegui.element import Element
 from app.services.parameters import PARAMETERS, Kind, Parameter, default_values
 from app.services.setup import ChatSetup
 from engine.load import DEFAULT_SYSTEM_PROMPT
-from store.tables import Model, Overflow
+from store.tables import Model, WhenFull
 from ui.language import t
 
-SYSTEM_PROMPT, OVERFLOW = "system_prompt", "overflow"
+SYSTEM_PROMPT, WHEN_FULL = "system_prompt", "when_full"
 
 
 class ParameterForm(Element, component="parameters.js"):
@@ -46,8 +46,8 @@ def values_of(setup: ChatSetup) -> dict[str, Any]:
     values = dict(setup.parameters)
     if setup.system_prompt:
         values[SYSTEM_PROMPT] = setup.system_prompt
-    if setup.overflow is not Overflow.LEAVE_OUT:
-        values[OVERFLOW] = setup.overflow
+    if setup.when_full is not WhenFull.LEAVE_OUT:
+        values[WHEN_FULL] = setup.when_full
     return values
 
 
@@ -55,8 +55,8 @@ def setup_with(setup: ChatSetup, name: str, value: Any) -> ChatSetup:
     """`setup` with that one changed, not checked yet; `value` as the form tells it."""
     if name == SYSTEM_PROMPT:
         return replace(setup, system_prompt=value or "")
-    if name == OVERFLOW:
-        return replace(setup, overflow=value or Overflow.LEAVE_OUT)
+    if name == WHEN_FULL:
+        return replace(setup, when_full=value or WhenFull.LEAVE_OUT)
     parameters: Mapping[str, Any] = {**setup.parameters, name: value}
     return replace(setup, parameters=parameters)
 
@@ -64,7 +64,7 @@ def setup_with(setup: ChatSetup, name: str, value: Any) -> ChatSetup:
 def _fields(defaults: Mapping[str, Any], *, is_told: bool) -> list[dict[str, Any]]:
     fields = [_system_prompt()]
     fields += [_field(each, defaults[each.name]) for each in PARAMETERS if is_told or each.kind is not Kind.SWITCH]
-    return [*fields, _overflow()]
+    return [*fields, _when_full()]
 
 
 def _field(parameter: Parameter, default: Any) -> dict[str, Any]:
@@ -92,9 +92,9 @@ def _system_prompt() -> dict[str, Any]:
     }
 
 
-def _overflow() -> dict[str, Any]:
-    named = ((None, "param-leave-out"), (Overflow.SUMMARISE.value, "param-summarise"))
+def _when_full() -> dict[str, Any]:
+    named = ((None, "param-leave-out"), (WhenFull.SUMMARISE.value, "param-summarise"))
     return {
-        "name": OVERFLOW, "kind": "choice", "label": t("param-overflow"), "about": t("param-overflow-about"),
+        "name": WHEN_FULL, "kind": "choice", "label": t("param-when-full"), "about": t("param-when-full-about"),
         "default": None, "options": [{"value": value, "label": t(message)} for value, message in named],
     }

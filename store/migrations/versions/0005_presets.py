@@ -18,7 +18,7 @@ def upgrade() -> None:
     op.add_column("conversation", sa.Column("preset_id", sa.String(), nullable=True))
     op.add_column("conversation", sa.Column("system_prompt", sa.String(), nullable=False, server_default=""))
     op.add_column("conversation", sa.Column("parameters", sa.JSON(), nullable=False, server_default="{}"))
-    op.add_column("conversation", sa.Column("overflow", sa.String(16), nullable=False, server_default="leave_out"))
+    op.add_column("conversation", sa.Column("when_full", sa.String(16), nullable=False, server_default="leave_out"))
     op.create_table(
         "preset",
         *_of_a_person(),
@@ -26,7 +26,7 @@ def upgrade() -> None:
         sa.Column("system_prompt", sa.String(), nullable=False),
         sa.Column("model_id", sa.String(), nullable=True),
         sa.Column("parameters", sa.JSON(), nullable=False),
-        sa.Column("overflow", sa.String(16), nullable=False),
+        sa.Column("when_full", sa.String(16), nullable=False),
         sa.Column("is_default", sa.Boolean(), nullable=False),
         *_times(),
     )
