@@ -12,23 +12,21 @@ from collections.abc import Sequence
 from fastapi import Request
 from nicegui import Client, background_tasks, ui
 
-from app.errors import AppError, NotFound
+from app.errors import NotFound
 from app.schemas import ThreadMessage
 from app.services.changes import Change
 from app.services.container import Services
 from app.services.models import ModelEntry
-from engine.errors import EngineError
 from store.tables import Conversation, User
 from ui.chat.chats import ChatList, PageActions
 from ui.chat.conversation import ConversationView, TalkActions
 from ui.chat.head import ChatHead, HeadActions
+from ui.chat.new_chat import NewChat, NewChatActions
 from ui.chat.setup import SetupActions, SetupRoom, thinks_first
-from ui.components.composer import Composer, Library
-from ui.components.elements import privacy_line, tag
+from ui.components.elements import tag
 from ui.components.frame import Frame
-from ui.components.hello import Hello, chat_not_found
+from ui.components.hello import chat_not_found
 from ui.language import t
-from ui.place import nothing_leaves_line
 
 
 async def chat_page(services: Services, request: Request, conversation_id: str | None) -> None:
@@ -48,8 +46,7 @@ class ChatPage:
         self._models: list[ModelEntry] = []
         self._model_id: str | None = None           # chosen here; None: the chat's own, or the default
         self._talk: ConversationView | None = None
-        self._hello: Hello | None = None
-        self._is_temporary = False                  # the chat that is shown, or about to begin, is stored nowhere
+        self._new: NewChat | None = None            # or none of both, where there is no such chat
         self._stale: set[str] = set()               # kinds of changes that are not shown yet
         self._is_refreshing = False
         self._chats = ChatList(services, self._user.id, PageActions(
@@ -98,11 +95,10 @@ class ChatPage:
         if self._conversation is None or self._conversation.id != conversation_id:
             await self._end_temporary()
         self._conversation = conversation if is_found else None
-        self._is_temporary = self._services.temporary.holds(conversation_id)
         if self._conversation is not None:
             self._model_id = None       # each chat has its own
         self._setup.begin(self._conversation)
-        self._talk = self._hello = None
+        self._talk = self._new = None
         self._body.clear()
         with self._body:
             if self._conversation is not None:
@@ -111,7 +107,10 @@ class ChatPage:
                 )
                 self._talk = ConversationView(self._services, self._user.id, self._conversation, actions)
             elif is_found:
-                self._make_hello()
+                new_actions = NewChatActions(
+                    begun=self._begun, model_id=lambda: self._model_id, think=self._think
+                )
+                self._new = NewChat(self._services, self._user, self._setup, new_actions)
             else:
                 chat_not_found()
         self._show_head()
@@ -120,27 +119,20 @@ class ChatPage:
         await self._show_list()
         return is_found
 
-    def _make_hello(self) -> None:
-        self._hello = Hello(self._user.name, self._make_first_composer)
-        privacy_line(nothing_leaves_line(self._services.settings))
-        tag("div", "nk-hearth")
-
-    def _make_first_composer(self) -> Composer:
-        return Composer(
-            placeholder=t("composer-ask"), draft=f"{self._user.id}.new", on_send=self._begin,
-            on_stop=self._nothing_to_stop, on_think=self._think,
-            library=Library(self._services.prompts, self._user.id),
-        )
-
     def _show_head(self) -> None:
-        self._head.show_chat(self._conversation, is_new=self._hello is not None, is_temporary=self._is_temporary)
+        self._head.show_chat(self._conversation, is_new=self._new is not None, is_temporary=self._is_temporary)
+
+    @property
+    def _is_temporary(self) -> bool:
+        """The chat that is shown, or about to begin, is stored nowhere."""
+        if self._new is not None:
+            return self._new.is_temporary
+        return self._conversation is not None and self._services.temporary.holds(self._conversation.id)
 
     def _set_temporary(self, is_temporary: bool) -> None:
         """Of a chat that has not begun."""
-        if self._hello is not None:
-            self._is_temporary = is_temporary
-            self._hello.show_temporary(is_temporary)
-            self._hello.composer.show(draft="" if is_temporary else f"{self._user.id}.new")
+        if self._new is not None:
+            self._new.set_temporary(is_temporary)
             self._show_head()
 
     async def _end_temporary(self) -> None:
@@ -170,26 +162,11 @@ class ChatPage:
 
     # --- what a person does outside of a conversation -----------------------------------------------------------------
 
-    async def _begin(self, text: str) -> None:
-        """The first message of a new chat."""
-        hello, is_temporary = self._hello, self._is_temporary
-        try:
-            sent = await self._services.chat.send(
-                self._user.id, None, text, model_id=self._model_id, setup=self._setup.setup, is_temporary=is_temporary
-            )
-        except (AppError, EngineError) as error:
-            if hello is not None and hello is self._hello:
-                hello.composer.refuse(str(error))
-            return
-        if hello is self._hello:        # else its reader has gone on to another chat meanwhile
-            if not is_temporary:
-                self._go_to(f"/c/{sent.conversation_id}", "replaceState")
-            await self._show(sent.conversation_id)
-        elif is_temporary:
-            await self._services.temporary.end(self._user.id, sent.conversation_id)
-
-    async def _nothing_to_stop(self) -> None:
-        """A new chat has no answer yet."""
+    async def _begun(self, conversation_id: str) -> None:
+        """A new chat has begun, on this page. One that is not kept has no address."""
+        if not self._services.temporary.holds(conversation_id):
+            self._go_to(f"/c/{conversation_id}", "replaceState")
+        await self._show(conversation_id)
 
     def _rename_this(self) -> None:
         if self._conversation is not None:
@@ -225,8 +202,8 @@ class ChatPage:
     def _refuse(self, error: Exception) -> None:
         if self._talk is not None:
             self._talk.refuse(error)
-        elif self._hello is not None:
-            self._hello.composer.refuse(str(error))
+        elif self._new is not None:
+            self._new.refuse(error)
 
     # --- bringing the page up to date ---------------------------------------------------------------------------------
 
@@ -291,9 +268,8 @@ class ChatPage:
         if self._talk is not None:
             self._talk.show_model(chosen.model if chosen else None)
             self._talk.show_thinking(reasoning)
-        if self._hello is not None:
-            self._hello.show_model(chosen)
-            self._hello.composer.show_thinking(reasoning)
+        if self._new is not None:
+            self._new.show_model(chosen, reasoning)
 
     def _chosen_model(self) -> ModelEntry | None:
         """As `ChatService` will choose."""
@@ -307,7 +283,7 @@ class ChatPage:
         await self._chats.show(self._conversation.id if self._conversation else None)
         with self._body:
             here = self._title()
-            self._head.show_heading("" if self._hello else here)
+            self._head.show_heading("" if self._new else here)
             if self._talk is not None:
                 self._talk.show_title(here)
             ui.page_title(f"{here} · Inglenook")
@@ -318,4 +294,4 @@ class ChatPage:
             return t("temporary-title")
         if self._conversation is not None:
             return self._conversation.title
-        return t("hello-new-chat" if self._hello else "hello-not-here")
+        return t("hello-new-chat" if self._new else "hello-not-here")
