@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from app.errors import AppError, InvalidInput
+from app.errors import AppError, InvalidInput, said
+from app.language import Said
 from app.services.presets import PresetService
 from app.services.prompts import PromptService, command_from, free_command
 from app.services.setup import ChatSetup
@@ -30,7 +31,7 @@ class Imported:
     num_prompts: int = 0
     num_presets: int = 0
     num_known: int = 0
-    skipped: list[str] = field(default_factory=list)        # each with its reason
+    skipped: list[tuple[str, str]] = field(default_factory=list)        # name, "" for none, and reason
 
 
 class LibraryFiles:
@@ -62,7 +63,7 @@ class LibraryFiles:
             await adding
         except AppError as error:
             name = entry.get("name") or entry.get("title") if isinstance(entry, Mapping) else None
-            done.skipped.append(f"{str(name)[:60]}: {error}" if name else str(error))
+            done.skipped.append((str(name or "")[:60], said(error)))
 
     async def _add_prompt(self, user_id: str, entry: Any, done: Imported) -> None:
         entry = _object(entry)
@@ -83,7 +84,7 @@ class LibraryFiles:
         entry = _object(entry)
         parameters = entry.get("parameters") or {}
         if not isinstance(parameters, dict):
-            raise InvalidInput("Its parameters are no object.")
+            raise InvalidInput(Said("error-entry-parameters"))
         model_id = entry.get("model_id")
         setup = ChatSetup(
             model_id=model_id if isinstance(model_id, str) else None,
@@ -104,7 +105,7 @@ def _entries(text: str) -> tuple[list[Any], list[Any]]:
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise InvalidInput("The file is not JSON. Choose one that was exported here, or by Open WebUI.") from error
+        raise InvalidInput(Said("error-library-not-json")) from error
     prompts: Any = None
     presets: Any = None
     if isinstance(found, list):
@@ -112,9 +113,9 @@ def _entries(text: str) -> tuple[list[Any], list[Any]]:
     elif isinstance(found, dict) and ("prompts" in found or "presets" in found):
         prompts, presets = found.get("prompts") or [], found.get("presets") or []
     if not isinstance(prompts, list) or not isinstance(presets, list):
-        raise InvalidInput("The file holds no prompts or presets. Choose one that was exported here, or by Open WebUI.")
+        raise InvalidInput(Said("error-library-none"))
     if len(prompts) + len(presets) > MAX_ITEMS:
-        raise InvalidInput(f"The file holds more than {MAX_ITEMS:,} entries. Split it.")
+        raise InvalidInput(Said("error-library-many", count=MAX_ITEMS))
     return prompts, presets
 
 
@@ -137,12 +138,12 @@ def _entry_of(setup: ChatSetup) -> dict[str, Any]:
 
 def _object(entry: Any) -> dict[str, Any]:
     if not isinstance(entry, dict):
-        raise InvalidInput("An entry is no object.")
+        raise InvalidInput(Said("error-entry-object"))
     return entry
 
 
 def _text(entry: Mapping[str, Any], key: str) -> str:
     value = entry.get(key) or ""
     if not isinstance(value, str):
-        raise InvalidInput(f"Its {key} is no text.")
+        raise InvalidInput(Said("error-entry-text", key=key))
     return value

@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 from app.errors import InvalidInput
+from app.language import Said
 from engine.params import MAX_STOP_STRINGS, SamplingParams
 from store.tables import Model
 
@@ -63,17 +64,14 @@ def checked_parameters(given: Mapping[str, Any]) -> dict[str, Any]:
     """
     unknown = next((name for name in given if name not in BY_NAME), None)
     if unknown is not None:
-        raise InvalidInput(f"There is no parameter named “{unknown[:40]}”. Remove it.", field=unknown)
+        raise InvalidInput(Said("error-parameter-unknown", name=unknown[:40]), field=unknown)
     checked = {name: _checked(BY_NAME[name], value) for name, value in given.items() if value not in (None, "", [])}
     return {name: checked[name] for name in BY_NAME if checked.get(name) not in (None, [])}
 
 
 def checked_system_prompt(text: str) -> str:
     if len(text) > MAX_SYSTEM_PROMPT_CHARS:
-        raise InvalidInput(
-            f"The system prompt is longer than {MAX_SYSTEM_PROMPT_CHARS:,} characters. Shorten it.",
-            field="system_prompt",
-        )
+        raise InvalidInput(Said("error-system-prompt-long", count=MAX_SYSTEM_PROMPT_CHARS), field="system_prompt")
     return _whole(text).strip()
 
 
@@ -104,7 +102,7 @@ def _checked(parameter: Parameter, value: Any) -> Any:
             return _checked_lines(parameter, value)
         case Kind.SWITCH:
             if not isinstance(value, bool):
-                raise InvalidInput("Choose on or off.", field=parameter.name)
+                raise InvalidInput(Said("error-on-or-off"), field=parameter.name)
             return value
         case _:
             return _checked_number(parameter, value)
@@ -113,13 +111,11 @@ def _checked(parameter: Parameter, value: Any) -> Any:
 def _checked_number(parameter: Parameter, value: Any) -> float | int:
     number = _number(value)
     if number is None or not parameter.low <= number <= parameter.high:
-        raise InvalidInput(
-            f"Give a number from {parameter.low:,.10g} to {parameter.high:,.16g}.", field=parameter.name
-        )
+        raise InvalidInput(Said("error-number", low=parameter.low, high=parameter.high), field=parameter.name)
     if parameter.kind is Kind.NUMBER:
         return round(number, 4)
     if number != int(number):
-        raise InvalidInput("Give a whole number.", field=parameter.name)
+        raise InvalidInput(Said("error-whole-number"), field=parameter.name)
     return int(number)
 
 
@@ -135,12 +131,11 @@ def _number(value: Any) -> float | None:
 
 def _checked_lines(parameter: Parameter, value: Any) -> list[str]:
     if not isinstance(value, list) or not all(isinstance(line, str) for line in value):
-        raise InvalidInput("Give lines of text.", field=parameter.name)
+        raise InvalidInput(Said("error-lines"), field=parameter.name)
     lines = [_whole(line) for line in value if line]
     if len(lines) > MAX_STOP_STRINGS or any(len(line) > MAX_STOP_CHARS for line in lines):
         raise InvalidInput(
-            f"Give at most {MAX_STOP_STRINGS} of them, each of at most {MAX_STOP_CHARS} characters.",
-            field=parameter.name,
+            Said("error-many-lines", count=MAX_STOP_STRINGS, characters=MAX_STOP_CHARS), field=parameter.name
         )
     return list(dict.fromkeys(lines))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from app.errors import InvalidInput, NotFound
+from app.language import Said
 from app.services.changes import Change, Changes
 from app.services.conversations import clean_title
 from app.services.setup import ChatSetup
@@ -68,7 +69,7 @@ class PresetService:
 def _values(name: str, setup: ChatSetup) -> dict[str, Any]:
     name = clean_title(name)[:MAX_NAME_CHARS]
     if not name:
-        raise InvalidInput("Give the preset a name.", field="name")
+        raise InvalidInput(Said("error-preset-name"), field="name")
     columns: dict[str, Any] = {**setup.checked().columns()}
     del columns["preset_id"]
     return {"name": name, **columns}
@@ -76,7 +77,7 @@ def _values(name: str, setup: ChatSetup) -> dict[str, Any]:
 
 def _found(value: T | None) -> T:
     if value is None:
-        raise NotFound("There is no such preset. It may have been deleted.")
+        raise NotFound(Said("error-no-preset"))
     return value
 
 

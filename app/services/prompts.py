@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from sqlmodel import Session
 
 from app.errors import Conflict, InvalidInput, NotFound
+from app.language import Said
 from app.services.changes import Change, Changes
 from app.services.conversations import clean_title
 from store import library
@@ -126,16 +127,14 @@ def _variable(name: str, given: str | None) -> Variable:
 def _values(name: str, command: str, content: str) -> dict[str, Any]:
     name, content = clean_title(name)[:MAX_NAME_CHARS], content.strip()
     if not name:
-        raise InvalidInput("Give the prompt a name.", field="name")
+        raise InvalidInput(Said("error-prompt-name"), field="name")
     command = command_from(command or name)
     if not command:
-        raise InvalidInput("Give a command of letters and digits.", field="command")
+        raise InvalidInput(Said("error-prompt-command"), field="command")
     if not content:
-        raise InvalidInput("Write what the prompt says.", field="content")
+        raise InvalidInput(Said("error-prompt-empty"), field="content")
     if len(content) > MAX_CONTENT_CHARS:
-        raise InvalidInput(
-            f"The prompt is longer than {MAX_CONTENT_CHARS:,} characters. Shorten it.", field="content"
-        )
+        raise InvalidInput(Said("error-prompt-long", count=MAX_CONTENT_CHARS), field="content")
     whole = content.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return {"name": name, "command": command, "content": whole}
 
@@ -161,12 +160,12 @@ def _restore(session: Session, user_id: str, prompt_id: str) -> Prompt | None:
 def _claim(session: Session, user_id: str, command: str, prompt_id: str | None) -> None:
     holder = library.find_command(session, user_id, command)
     if holder is not None and holder.id != prompt_id:
-        raise Conflict(f"/{command} is taken by “{holder.name}”. Choose another command.")
+        raise Conflict(Said("error-command-taken", command=command, name=holder.name))
 
 
 def _found(value: T | None) -> T:
     if value is None:
-        raise NotFound("There is no such prompt. It may have been deleted.")
+        raise NotFound(Said("error-no-prompt"))
     return value
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.errors import InvalidInput
+from app.language import Said
 from app.services.parameters import checked_parameters, checked_system_prompt
 from store.conversations import Setup
 from store.tables import Conversation, Preset, WhenFull
@@ -64,4 +65,4 @@ def _when_full(value: object) -> WhenFull:
     try:
         return WhenFull(str(value))
     except ValueError as error:
-        raise InvalidInput("Choose to leave out the oldest messages or to sum them up.", field="when_full") from error
+        raise InvalidInput(Said("error-when-full"), field="when_full") from error

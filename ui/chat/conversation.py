@@ -17,7 +17,7 @@ from ui.components.composer import Composer, Library
 from ui.components.elements import privacy_line
 from ui.components.temporary_line import temporary_line
 from ui.components.thread import AnswerActions, Thread
-from ui.language import t
+from ui.language import t, told
 from ui.place import stays_line
 
 
@@ -68,7 +68,7 @@ class ConversationView:
 
     def refuse(self, error: Exception) -> None:
         """Errors stand where the next thing is done."""
-        self._composer.refuse(str(error))
+        self._composer.refuse(told(error))
 
     def print_all(self) -> None:
         self._thread.print_all()

@@ -17,7 +17,7 @@ from ui.chat.setup import SetupRoom
 from ui.components.composer import Composer, Library
 from ui.components.elements import privacy_line, tag
 from ui.components.hello import Hello
-from ui.language import t
+from ui.language import t, told
 from ui.place import nothing_leaves_line
 
 
@@ -52,7 +52,7 @@ class NewChat:
 
     def refuse(self, error: Exception) -> None:
         """Errors stand where the next thing is done."""
-        self._hello.composer.refuse(str(error))
+        self._hello.composer.refuse(told(error))
 
     @property
     def _draft(self) -> str:

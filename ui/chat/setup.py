@@ -18,7 +18,7 @@ from store.tables import Conversation, Preset
 from ui.components.drawer import Drawer
 from ui.components.elements import button, tag
 from ui.components.parameters import ParameterForm, setup_with
-from ui.language import t
+from ui.language import t, told
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class SetupRoom:
             await self._set(setup_with(self.setup, name, value))
         except InvalidInput as error:
             if self._form is not None:
-                self._form.refuse(error.field or name, str(error))
+                self._form.refuse(error.field or name, told(error))
 
     async def _reset(self) -> None:
         await self._set(ChatSetup(model_id=self.setup.model_id))

@@ -53,7 +53,7 @@ export default {
     temporary: Boolean,
     reasoning: { type: Boolean, default: null }, // null: the model cannot be told
   },
-  emits: ["send", "stop", "slash", "prompt", "think", "editLast"],
+  emits: ["send", "stop", "slash", "prompt", "think"],
   data() {
     return { text: "", problem: "", sending: false, command: null, prompts: null, active: 0 };
   },
@@ -155,7 +155,7 @@ export default {
         this.submit();
       } else if (event.key === "ArrowUp" && !this.text && !event.shiftKey && !event.altKey && !event.ctrlKey && !event.metaKey) {
         event.preventDefault();
-        this.$emit("editLast");
+        [...document.querySelectorAll("[data-nk-edit-mine]")].at(-1)?.click();
       }
     },
     pressedAnywhere(event) {

@@ -13,6 +13,7 @@ from nicegui.element import Element
 from app.errors import AppError
 from app.services.prompts import PromptService, parts_of
 from ui.components.prompt_form import PromptForm
+from ui.language import told
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +27,8 @@ class Library:
 class Composer(Element, component="composer.js"):
     """`on_send` gets the text, which stays in the field until `accept` is called, or `refuse` with a reason to show.
 
-    `draft` names the chat whose half-written message this browser keeps; "": it keeps none. `on_edit_last` is called by
-    the arrow up in an empty field, `on_think` by the switch that `show` brings where a model has one.
+    `draft` names the chat whose half-written message this browser keeps; "": it keeps none. `on_think` is called by the
+    switch that `show_thinking` brings, where the model has one.
     """
 
     def __init__(
@@ -38,7 +39,6 @@ class Composer(Element, component="composer.js"):
         on_send: Callable[[str], Awaitable[None]],
         on_stop: Callable[[], Awaitable[None]],
         library: Library | None = None,
-        on_edit_last: Callable[[], Awaitable[None]] | None = None,
         on_think: Callable[[bool], Awaitable[None]] | None = None,
     ) -> None:
         super().__init__()
@@ -49,8 +49,6 @@ class Composer(Element, component="composer.js"):
         if library is not None:
             self.on("slash", self._offer_prompts)
             self.on("prompt", lambda event: self._call_up(event.args["id"], event.args["selected"]))
-        if on_edit_last is not None:
-            self.on("editLast", on_edit_last)
         if on_think is not None:
             self.on("think", lambda event: on_think(event.args))
 
@@ -100,7 +98,7 @@ class Composer(Element, component="composer.js"):
         try:
             prompt = await self._library.prompts.get(self._library.user_id, prompt_id)
         except AppError as error:
-            self.refuse(str(error))     # deleted a moment ago, in another tab
+            self.refuse(told(error))    # deleted a moment ago, in another tab
             return
         if self.parent_slot is not None and not self.is_deleted:
             with self.parent_slot.parent:

@@ -26,10 +26,12 @@ export default {
   },
   mounted() {
     document.addEventListener("click", this.clicked);
+    WIDE.addEventListener("change", this.told);
     this.told();
   },
   unmounted() {
     document.removeEventListener("click", this.clicked);
+    WIDE.removeEventListener("change", this.told);
     document.querySelector(".nk-main")?.classList.remove("nk-has-drawer");
   },
   methods: {
@@ -50,7 +52,9 @@ export default {
       this.told();
       if (hadFocus) document.querySelector("[data-nk-drawer]")?.focus();
     },
+    // Over the page, it is all there is to be reached.
     told() {
+      for (const part of document.querySelectorAll(".nk-side, .nk-main > :not(.nk-drawer-room)")) part.inert = this.open && !WIDE.matches;
       document.querySelector(".nk-main")?.classList.toggle("nk-has-drawer", this.open);
       for (const button of document.querySelectorAll("[data-nk-drawer]")) button.setAttribute("aria-expanded", String(this.open));
     },

@@ -16,7 +16,7 @@ from store.tables import Model, Preset, Prompt
 from ui.components.dialog import show_problem
 from ui.components.elements import button, tag
 from ui.components.parameters import ParameterForm, setup_with
-from ui.language import t
+from ui.language import t, told
 
 SavePrompt = Callable[[str, str, str], Awaitable[None]]         # name, command, content
 SavePreset = Callable[[str, ChatSetup], Awaitable[None]]
@@ -66,7 +66,7 @@ def edit_preset(
             try:
                 values["setup"] = setup_with(values["setup"], key, value).checked()
             except InvalidInput as error:
-                parameters.refuse(key, str(error))
+                parameters.refuse(key, told(error))
             else:
                 show()
 
@@ -109,7 +109,7 @@ class _Form:
                 await save()
             except AppError as error:
                 field = error.field if isinstance(error, InvalidInput) else "command"
-                show_problem(self._places.get(field or "", self._places["name"]), str(error))
+                show_problem(self._places.get(field or "", self._places["name"]), told(error))
                 return
             self._dialog.close()
 

@@ -25,7 +25,7 @@ from ui.components.frame import Frame, narrow_head, rail
 from ui.components.library_editors import edit_preset, edit_prompt
 from ui.components.library_file import LibraryFile
 from ui.components.toast import Toast
-from ui.language import t
+from ui.language import in_words, t, told
 
 T = TypeVar("T", Prompt, Preset)
 
@@ -147,17 +147,17 @@ class LibraryPage:
 
     def _about(self, preset: Preset) -> str:
         """Its model, what it changes, and how its system prompt begins."""
-        told: list[str] = []
+        about: list[str] = []
         if preset.model_id is not None:
             model = self._models.get(preset.model_id)
-            told.append(model.name if model is not None else preset.model_id)
+            about.append(model.name if model is not None else preset.model_id)
         changed = [(name, value) for name, value in preset.parameters.items() if name in BY_NAME]
         for name, value in changed[:NUM_NAMED]:
             label = t(f"param-{name.replace('_', '-')}")
-            told.append(label if isinstance(value, list | bool) else f"{label} {value}")
+            about.append(label if isinstance(value, list | bool) else f"{label} {value}")
         if preset.system_prompt:
-            told.append(" ".join(preset.system_prompt.split())[:200])
-        return " · ".join(told) or t("library-nothing-set")
+            about.append(" ".join(preset.system_prompt.split())[:200])
+        return " · ".join(about) or t("library-nothing-set")
 
     # --- what a person does -------------------------------------------------------------------------------------------
 
@@ -228,9 +228,10 @@ class LibraryPage:
         try:
             done = await self._services.library_files.read(self._user_id, text)
         except AppError as error:
-            self._tell(str(error), [], is_bad=True)
+            self._tell(told(error), [], is_bad=True)
             return
-        self._tell(_told(done), done.skipped, is_bad=False)
+        skipped = [f"{name}: {in_words(reason)}" if name else in_words(reason) for name, reason in done.skipped]
+        self._tell(_outcome(done), skipped, is_bad=False)
 
     def _too_large(self) -> None:
         self._tell(t("library-too-large"), [], is_bad=True)
@@ -256,10 +257,10 @@ class LibraryPage:
         return True
 
 
-def _told(done: Imported) -> str:
-    told = [t("library-imported", prompts=done.num_prompts, presets=done.num_presets)]
+def _outcome(done: Imported) -> str:
+    sentences = [t("library-imported", prompts=done.num_prompts, presets=done.num_presets)]
     if done.num_known:
-        told.append(t("library-known", count=done.num_known))
+        sentences.append(t("library-known", count=done.num_known))
     if done.skipped:
-        told.append(t("library-skipped", count=len(done.skipped)))
-    return " ".join(told)
+        sentences.append(t("library-skipped", count=len(done.skipped)))
+    return " ".join(sentences)

@@ -51,3 +51,27 @@ library-skipped = { $count ->
     [one] { $count } übersprungen:
    *[other] { $count } übersprungen:
 }
+
+# What can go wrong here: see `Said` in app/language.py
+error-parameter-unknown = Einen Parameter „{ $name }“ gibt es nicht. Bitte entfernen.
+error-system-prompt-long = Der Systemprompt ist länger als { $count } Zeichen. Bitte kürzen.
+error-on-or-off = An oder aus wählen.
+error-number = Eine Zahl von { $low } bis { $high } angeben.
+error-whole-number = Eine ganze Zahl angeben.
+error-lines = Zeilen mit Text angeben.
+error-many-lines = Höchstens { $count } angeben, jede mit höchstens { $characters } Zeichen.
+error-when-full = Wählen, ob die ältesten Nachrichten weggelassen oder zusammengefasst werden.
+error-preset-name = Der Voreinstellung einen Namen geben.
+error-no-preset = Diese Voreinstellung gibt es nicht. Vielleicht wurde sie gelöscht.
+error-prompt-name = Der Vorlage einen Namen geben.
+error-prompt-command = Einen Befehl aus Buchstaben und Ziffern angeben.
+error-prompt-empty = Schreiben, was in der Vorlage stehen soll.
+error-prompt-long = Die Vorlage ist länger als { $count } Zeichen. Bitte kürzen.
+error-command-taken = /{ $command } gehört schon zu „{ $name }“. Einen anderen Befehl wählen.
+error-no-prompt = Diese Vorlage gibt es nicht. Vielleicht wurde sie gelöscht.
+error-library-not-json = Die Datei ist kein JSON. Bitte eine wählen, die hier oder von Open WebUI exportiert wurde.
+error-library-none = Die Datei enthält weder Vorlagen noch Voreinstellungen. Bitte eine wählen, die hier oder von Open WebUI exportiert wurde.
+error-library-many = Die Datei enthält mehr als { $count } Einträge. Bitte aufteilen.
+error-entry-object = Ein Eintrag ist kein Objekt.
+error-entry-parameters = Die Parameter sind kein Objekt.
+error-entry-text = { $key } ist kein Text.

@@ -51,3 +51,27 @@ library-skipped = { $count ->
     [one] { $count } skipped:
    *[other] { $count } skipped:
 }
+
+# What can go wrong here: see `Said` in app/language.py
+error-parameter-unknown = There is no parameter named “{ $name }”. Remove it.
+error-system-prompt-long = The system prompt is longer than { $count } characters. Shorten it.
+error-on-or-off = Choose on or off.
+error-number = Give a number from { $low } to { $high }.
+error-whole-number = Give a whole number.
+error-lines = Give lines of text.
+error-many-lines = Give at most { $count } of them, each of at most { $characters } characters.
+error-when-full = Choose to leave out the oldest messages or to sum them up.
+error-preset-name = Give the preset a name.
+error-no-preset = There is no such preset. It may have been deleted.
+error-prompt-name = Give the prompt a name.
+error-prompt-command = Give a command of letters and digits.
+error-prompt-empty = Write what the prompt says.
+error-prompt-long = The prompt is longer than { $count } characters. Shorten it.
+error-command-taken = /{ $command } is taken by “{ $name }”. Choose another command.
+error-no-prompt = There is no such prompt. It may have been deleted.
+error-library-not-json = The file is not JSON. Choose one that was exported here, or by Open WebUI.
+error-library-none = The file holds no prompts or presets. Choose one that was exported here, or by Open WebUI.
+error-library-many = The file holds more than { $count } entries. Split it.
+error-entry-object = An entry is no object.
+error-entry-parameters = Its parameters are no object.
+error-entry-text = Its { $key } is no text.
