@@ -91,13 +91,15 @@ def _place(
         parent_id = ids[message.parent_source_id] if message.parent_source_id is not None else None
         same = here.get(message.source_id)
         if same is not None and same.parent_id == parent_id and _is_same(same, message):
-            ids[message.source_id] = same.id
+            ids[message.source_id], same.deleted_at = same.id, None
             continue
         message_id = _derived_id(
             parent_id or conversation_id, message.source_id, message.role, message.content, message.reasoning
         )
         ids[message.source_id] = message_id
-        if message_id not in here:
+        if message_id in here:
+            here[message_id].deleted_at = None      # as a chat, a message that is imported again is back
+        else:
             rows[message_id] = _row(conversation_id, message_id, parent_id, message)
     return ids, list(rows.values())
 
@@ -122,6 +124,7 @@ def _row(conversation_id: str, message_id: str, parent_id: str | None, message: 
         "status": message.status,
         "created_at": message.created_at,
         **{name: message.stats.get(name) for name in AnswerStats.__annotations__},
+        "num_left_out": 0,
     }
 
 

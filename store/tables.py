@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any
 from uuid import uuid4
 
-from sqlalchemy import JSON, Column, DateTime, Enum, Index, TypeDecorator
+from sqlalchemy import JSON, Column, DateTime, Enum, Index, TypeDecorator, text
 from sqlalchemy.engine import Dialect
 from sqlmodel import Field, SQLModel
 
@@ -130,6 +130,7 @@ class Message(SQLModel, table=True):
     """A node of a conversation's tree: edits and regenerations are siblings under one parent."""
 
     __tablename__ = "message"
+    __table_args__ = (Index("ix_message_deleted_at", "deleted_at", sqlite_where=text("deleted_at IS NOT NULL")),)
     id: str = Field(default_factory=new_id, primary_key=True)
     conversation_id: str = Field(foreign_key="conversation.id", index=True, ondelete="CASCADE")
     # No cascade here: it would recurse once a generation, and SQLite stops at 1000. A tree goes with its conversation.
@@ -147,7 +148,13 @@ class Message(SQLModel, table=True):
     completion_tokens: int | None = None
     time_to_first_token_s: float | None = None
     duration_s: float | None = None
+    reasoning_s: float | None = None                      # of duration_s, thinking before the first word
+    is_edited: bool = False                               # an answer's text, by its reader
+    num_left_out: int = 0                                 # of the chat's oldest messages, when this answer was made
+    first_message_id: str | None = None                   # the oldest that it was made from; None: all of them
+    summary: str = ""                                     # of the branch down to here, made by a model for later ones
     created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+    deleted_at: datetime | None = Field(default=None, sa_type=UtcDateTime)   # with all below; undo until purged
 
 
 class Model(SQLModel, table=True):

@@ -12,7 +12,7 @@ from app.language import Language
 from ui.language import words_script
 
 ASSETS = Path(__file__).resolve().parent.parent / "assets"
-STYLES = ("tokens", "nicegui", "components", "prose", "app", "composer")    # in order: each may change those before
+STYLES = ("tokens", "nicegui", "components", "prose", "app", "talk", "composer")    # each may change those before
 ICONS = (ASSETS / "icons" / "lucide.svg").read_text(encoding="utf-8")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from store.tables import Message, Model
+from store.tables import Model
 
 GIB = 2**30
 MIB = 2**20
@@ -89,21 +89,3 @@ def count(number: int, noun: str) -> str:
 
 def model_label(model: Model) -> str:
     return f"{model.name}, {model.quantisation}" if model.quantisation else model.name
-
-
-def answer_stats(message: Message, model: Model | None) -> list[str]:
-    """What stands at the right under an answer: model, speed, length, time. Only what is known."""
-    stats: list[str] = []
-    if model is not None:
-        stats.append(model_label(model))
-    elif message.model_id:
-        stats.append(message.model_id)
-    tokens, duration_s = message.completion_tokens, message.duration_s
-    writing_s = (duration_s or 0.0) - (message.time_to_first_token_s or 0.0)
-    if tokens and tokens > 1 and writing_s > 0:
-        stats.append(speed((tokens - 1) / writing_s))      # the first token's time is the reading of the prompt
-    if tokens:
-        stats.append(count(tokens, "token"))
-    if duration_s:
-        stats.append(seconds(duration_s))
-    return stats

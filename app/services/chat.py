@@ -21,11 +21,11 @@ from app.services.models import ModelService
 from app.services.parameters import sampling
 from app.services.setup import ChatSetup
 from app.services.temporary import TemporaryChats
-from store import messages
+from store import deletions, messages
 from store.database import Database
 from store.errors import AnswerInProgress
 from store.messages import Turn
-from store.tables import Message, Model
+from store.tables import Conversation, Message, Model
 
 WriteTurn: TypeAlias = Callable[[Session], Turn | None]
 
@@ -98,10 +98,10 @@ class ChatService:
             home=self._temporary.home_of(conversation.id),
         )
 
-    async def edit(self, user_id: str, message_id: str, text: str) -> Sent:
+    async def edit(self, user_id: str, message_id: str, text: str, *, model_id: str | None = None) -> Sent:
         """Say a message otherwise: a sibling of it, with an answer of its own. The old branch stays."""
         text = _checked(text)
-        model = await self._choose_model(None, await self._model_of(user_id, message_id))
+        model = await self._choose_model(model_id, await self._model_of(user_id, message_id))
         return await self._begin(
             user_id,
             model,
@@ -119,6 +119,44 @@ class ChatService:
             home=self._temporary.home_of(answer_id),
             is_another=True,
         )
+
+    async def answer(self, user_id: str, message_id: str, *, model_id: str | None = None) -> Sent:
+        """An answer to a message of the person's own that has none, because it was deleted."""
+        model = await self._choose_model(model_id, await self._model_of(user_id, message_id))
+        return await self._begin(
+            user_id,
+            model,
+            lambda session: messages.answer_turn(session, user_id, message_id, model_id=model.id),
+            home=self._temporary.home_of(message_id),
+        )
+
+    async def edit_answer(self, user_id: str, answer_id: str, text: str) -> None:
+        """The answer's text as its reader wants it, in its place. What the model wrote stays, a version beside it."""
+        text = _checked(text)
+        if (await self.message(user_id, answer_id)).content == text:
+            return
+        home = self._temporary.home_of(answer_id)
+        try:
+            conversation = await home.run(messages.edit_answer, user_id, answer_id, text)
+        except AnswerInProgress as error:
+            raise Conflict(str(error)) from error
+        if home is self._temporary.memory and conversation is not None and conversation.current_message_id is not None:
+            self._temporary.note(conversation, conversation.current_message_id)
+        self._announce(user_id, conversation)
+
+    async def delete(self, user_id: str, message_id: str) -> None:
+        """A message with what follows it on every branch: out of sight at once, until `restore` or the purge.
+
+        What is being written there stops first, so that it comes back with its text.
+        """
+        home = self._temporary.home_of(message_id)
+        for answer_id in await home.read(deletions.streaming_under, user_id, message_id) or ():
+            await self._generations.stop(answer_id)
+        self._announce(user_id, await home.run(deletions.mark_deleted, user_id, message_id))
+
+    async def restore(self, user_id: str, message_id: str) -> None:
+        home = self._temporary.home_of(message_id)
+        self._announce(user_id, await home.run(deletions.restore, user_id, message_id))
 
     async def continue_answer(self, user_id: str, answer_id: str) -> Sent:
         """Go on with an answer that was stopped, interrupted, or ran to its length: the same message grows."""
@@ -142,6 +180,12 @@ class ChatService:
             raise _no_message()
         return message
 
+    def _announce(self, user_id: str, conversation: Conversation | None) -> None:
+        if conversation is None:
+            raise _no_message()
+        self._changes.announce(user_id, Change("conversations", conversation.id))
+        self._changes.announce(user_id, Change("thread", conversation.id))
+
     async def _begin(
         self, user_id: str, model: Model, write: WriteTurn, *, home: Database, is_another: bool = False
     ) -> Sent:
@@ -160,7 +204,7 @@ class ChatService:
             raise Conflict(str(error)) from error
         is_temporary = home is self._temporary.memory
         if is_temporary:
-            self._temporary.note(turn)
+            self._temporary.note(turn.conversation, turn.user_message.id, turn.answer.id)
         conversation = turn.conversation
         question = Question(
             thread=thread,
@@ -170,10 +214,10 @@ class ChatService:
             system_prompt=conversation.system_prompt,
             reasoning=conversation.parameters.get("reasoning"),
             private_to=conversation.id if is_temporary else None,
+            when_full=conversation.when_full,
         )
         self._generations.start(turn.answer, question, model.id, home)
-        self._changes.announce(user_id, Change("conversations", conversation.id))
-        self._changes.announce(user_id, Change("thread", conversation.id))
+        self._announce(user_id, conversation)
         return Sent(conversation.id, turn.user_message.id, turn.answer.id)
 
     async def _choose_model(self, asked_id: str | None, last_id: str | None) -> Model:

@@ -18,6 +18,7 @@ from app.services.exports import ExportService
 from app.services.generations import GenerationService
 from app.services.imports import ImportService
 from app.services.library_files import LibraryFiles
+from app.services.meter import ContextMeter
 from app.services.models import ModelService, spec_of
 from app.services.optimizer import ModelOptimizer
 from app.services.presets import PresetService
@@ -48,6 +49,7 @@ class Services:
     engines: EngineRegistry
     generations: GenerationService
     chat: ChatService
+    meter: ContextMeter
     temporary: TemporaryChats
     presets: PresetService
     prompts: PromptService
@@ -78,7 +80,7 @@ class Services:
         accounts.on_access_ended(imports.access_ended)
         return cls(
             settings, db, disk_cache, changes, accounts, conversations, models, optimizer, engines, generations, chat,
-            temporary, presets, prompts, LibraryFiles(prompts, presets), exports, imports,
+            ContextMeter(engines), temporary, presets, prompts, LibraryFiles(prompts, presets), exports, imports,
         )
 
     async def start(self) -> None:

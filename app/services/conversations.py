@@ -15,9 +15,9 @@ from app.schemas import SearchHit, ThreadMessage
 from app.services.changes import Change, Changes
 from app.services.setup import ChatSetup
 from app.services.temporary import TemporaryChats
-from store import conversations, library, messages, search
+from store import conversations, deletions, library, messages, search
 from store.database import Database
-from store.tables import Conversation, now
+from store.tables import Conversation, WhenFull, now
 
 T = TypeVar("T")
 
@@ -83,11 +83,18 @@ class ConversationService:
         conversation = _found(await self._home_of(message_id).run(messages.show_branch, user_id, message_id))
         self._changes.announce(user_id, Change("thread", conversation.id))
 
+    async def set_when_full(self, user_id: str, conversation_id: str, when_full: WhenFull) -> None:
+        """What becomes of this chat's oldest turns, from the next answer on, when they do not fit."""
+        home = self._home_of(conversation_id)
+        _found(await home.run(conversations.set_up, user_id, conversation_id, when_full=when_full))
+        self._changes.announce(user_id, Change("thread", conversation_id))
+
     async def search(self, user_id: str, text: str, limit: int = 20) -> list[SearchHit]:
         return await self._db.read(search.search, user_id, text, limit=limit)
 
     async def purge_deleted(self, older_than: timedelta) -> int:
-        """Everybody's chats that were deleted longer ago than this. How many there were."""
+        """Everybody's chats, and messages, that were deleted longer ago than this. How many chats there were."""
+        await self._db.run(deletions.purge, now() - older_than)
         await self._db.run(library.purge, now() - older_than)
         return await self._db.run(conversations.purge, now() - older_than)
 

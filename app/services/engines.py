@@ -38,12 +38,21 @@ class ModelState(StrEnum):
     FAILED = "failed"
 
 
+class LoadWait(StrEnum):
+    """What a load waits for before it begins."""
+
+    MEMORY = "memory"           # until a loaded model is idle and can go
+    OTHER_LOAD = "other_load"
+
+
 @dataclass(frozen=True, slots=True)
 class ModelStatus:
     state: ModelState
     reason: str = ""                        # why it failed, or what a load waits for: a sentence for a person
     info: EngineInfo | None = None          # while READY
     num_requests: int = 0                   # that use it now, waiting ones included
+    waits_for: LoadWait | None = None       # `reason` says it in words
+    about_s: float | None = None            # while LOADING: how long it may still take, by its last load
 
 
 @dataclass(slots=True, eq=False)
@@ -52,10 +61,14 @@ class _Place:
 
     state: ModelState = ModelState.ON_DISK
     reason: str = ""
+    waits_for: LoadWait | None = None
     engine: Engine | None = None
     num_borrowers: int = 0
     last_used_s: float = 0.0
     failed_at_s: float = 0.0
+    began_loading_s: float | None = None    # the file, that is: not the waiting for memory or for another load
+    last_load_s: float | None = None        # how long that took
+    last_window: int | None = None          # in tokens, when it was last loaded
     loading: asyncio.Task[None] | None = None
     unloading: asyncio.Task[None] | None = None
 
@@ -76,7 +89,12 @@ class EngineRegistry:
         if place is None:
             return ModelStatus(ModelState.ON_DISK)
         info = place.engine.info if place.engine else None
-        return ModelStatus(place.state, place.reason, info, place.num_borrowers)
+        return ModelStatus(place.state, place.reason, info, place.num_borrowers, place.waits_for, _about_s(place))
+
+    def last_window(self, model_id: str) -> int | None:
+        """How many tokens it held when it was last loaded here."""
+        place = self._places.get(model_id)
+        return place.last_window if place else None
 
     def loaded(self) -> dict[str, Engine]:
         """The engines that are READY, by model id."""
@@ -168,7 +186,10 @@ class EngineRegistry:
 
     async def _load(self, spec: ModelSpec, place: _Place) -> None:
         """Ends in READY or FAILED; raises only what is no failure of the model's."""
-        self._set(place, ModelState.LOADING)
+        if self._one_load.locked():
+            self._set(place, ModelState.LOADING, "Waiting until another model has loaded.", LoadWait.OTHER_LOAD)
+        else:
+            self._set(place, ModelState.LOADING)
         try:
             async with self._one_load:
                 place.engine = await self._load_with_room(spec, place)
@@ -180,14 +201,19 @@ class EngineRegistry:
             raise
         finally:
             place.loading = None
-        place.last_used_s = asyncio.get_running_loop().time()
-        self._set(place, ModelState.READY)
         info = place.engine.info
+        place.last_used_s = asyncio.get_running_loop().time()
+        place.last_load_s = place.last_used_s - (place.began_loading_s or place.last_used_s)
+        place.last_window = info.max_model_len
+        self._set(place, ModelState.READY)
         log.info("model loaded", model=spec.model_id, device=info.device, backend=info.backend)
 
     async def _load_with_room(self, spec: ModelSpec, place: _Place) -> Engine:
         while True:
             try:
+                if place.reason:
+                    self._set(place, ModelState.LOADING)
+                place.began_loading_s = asyncio.get_running_loop().time()
                 promised = [_promised_bytes(engine) for engine in self.loaded().values()]
                 limits = replace(
                     self.limits,
@@ -207,7 +233,9 @@ class EngineRegistry:
                 await self.unload(min(idle, key=lambda model_id: others[model_id].last_used_s))
                 return True
             names = " or ".join(sorted(others))
-            self._set(wanted, ModelState.LOADING, f"Waiting for memory until {names} has finished answering.")
+            wanted.began_loading_s = None
+            reason = f"Waiting for memory until {names} has finished answering."
+            self._set(wanted, ModelState.LOADING, reason, LoadWait.MEMORY)
             self._released.clear()
             await self._released.wait()
         return False
@@ -226,9 +254,15 @@ class EngineRegistry:
         self._set(place, ModelState.FAILED, reason)
         log.warning("model failed", model=model_id, reason=reason)
 
-    def _set(self, place: _Place, state: ModelState, reason: str = "") -> None:
-        place.state, place.reason = state, reason
+    def _set(self, place: _Place, state: ModelState, reason: str = "", waits_for: LoadWait | None = None) -> None:
+        place.state, place.reason, place.waits_for = state, reason, waits_for
         self.changes.announce_all(Change("models", None))
+
+
+def _about_s(place: _Place) -> float | None:
+    if place.state is not ModelState.LOADING or place.began_loading_s is None or place.last_load_s is None:
+        return None
+    return max(0.0, place.began_loading_s + place.last_load_s - asyncio.get_running_loop().time())
 
 
 def _promised_bytes(engine: Engine) -> tuple[int, int]:

@@ -10,7 +10,6 @@ from collections.abc import Callable
 
 from store import conversations
 from store.database import Database
-from store.messages import Turn
 from store.tables import Conversation, Message
 
 
@@ -34,11 +33,10 @@ class TemporaryChats:
         """Of a chat or a message. Whose it is, the query finds out."""
         return self._memory if row_id in self._owners or row_id in self._chats else self._stored
 
-    def note(self, turn: Turn) -> None:
+    def note(self, conversation: Conversation, *message_ids: str) -> None:
         """What was just written there."""
-        self._owners[turn.conversation.id] = turn.conversation.user_id
-        for message in (turn.user_message, turn.answer):
-            self._chats[message.id] = turn.conversation.id
+        self._owners[conversation.id] = conversation.user_id
+        self._chats.update(dict.fromkeys(message_ids, conversation.id))
 
     async def end(self, user_id: str, conversation_id: str) -> None:
         """What is being written there stops, and all of it is gone. Nothing happens where there is no such chat."""

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sqlmodel import Session
 
-from store import accounts, conversations, imports, library, messages, search, settings
+from store import accounts, conversations, deletions, imports, library, messages, search, settings
 from store.tables import Preset, Prompt, User
 
 # What each answers when the person and the things do not belong together.
@@ -32,12 +32,17 @@ NOTHING: dict[Callable[..., Any], Any] = {
     library.set_default: False,
     library.mark_item_deleted: False,
     library.restore_item: None,
+    deletions.streaming_under: None,
+    deletions.mark_deleted: None,
+    deletions.restore: None,
     messages.get: None,
     messages.branch: None,
     messages.tree: None,
     messages.add_turn: None,
     messages.edit_turn: None,
     messages.add_answer: None,
+    messages.answer_turn: None,
+    messages.edit_answer: None,
     messages.reopen_answer: None,
     messages.show_branch: None,
     search.search: [],
@@ -54,7 +59,7 @@ MAKE_ONE_S_OWN = {
 def scoped_functions() -> set[Callable[..., Any]]:
     return {
         function
-        for module in (accounts, conversations, imports, library, messages, search, settings)
+        for module in (accounts, conversations, deletions, imports, library, messages, search, settings)
         for name, function in inspect.getmembers(module, inspect.isfunction)
         if function.__module__ == module.__name__ and not name.startswith("_")
         and "user_id" in inspect.signature(function).parameters

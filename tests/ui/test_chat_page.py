@@ -7,15 +7,17 @@ from typing import Any
 
 import httpx
 import pytest
+from nicegui.element import Element
 from nicegui.testing import User
 
 from engine.backends.scripted import Gate, ScriptedBackend
 from store import tables
 from store.tables import Message, MessageRole
 from tests.ui.conftest import PARIS, URL, Home, Person
-from tests.ui.using import click, has, one, told, trigger, until
+from tests.ui.using import click, elements, has, one, told, trigger, until
 from ui.components.answer import Answer
 from ui.components.composer import Composer
+from ui.components.said import Said
 from ui.components.sidebar import ConversationList
 from ui.components.thread import NUM_SHOWN, Thread
 from ui.components.toast import Toast
@@ -28,7 +30,7 @@ def _answers(tab: User) -> list[dict[str, Any]]:
 
 
 def _bubbles(tab: User) -> list[str]:
-    return [element.text for element in _in_order(tab) if "nk-bubble" in element.classes]
+    return [element.props["content"] for element in _in_order(tab) if isinstance(element, Said)]
 
 
 def _in_order(tab: User) -> list[Any]:
@@ -122,6 +124,72 @@ async def test_trying_again_makes_a_version_that_one_can_turn_back_from(ada: Per
     assert _answers(tab)[0]["messageId"] == first_id
     trigger(one(tab, Answer), "branch", -1)                  # there is none before
     assert _answers(tab)[0]["version"] == 1
+
+
+async def test_an_edit_that_cannot_be_taken_stays_in_its_field_with_the_reason(ada: Person) -> None:
+    tab = await ada.at("/")
+    await _ask(tab)
+    for kind in (Said, Answer):
+        trigger(one(tab, kind), "edit", "half an emoji \ud83d")
+    await until(lambda: len(told(tab, '"refuse"')) == 2)
+    assert "broken character" in told(tab, '"refuse"')[0]
+    assert len(_answers(tab)) == 1
+
+
+async def test_a_message_said_otherwise_is_asked_anew_and_an_answer_takes_its_readers_text(ada: Person) -> None:
+    tab = await ada.at("/")
+    await _ask(tab)
+    trigger(one(tab, Said), "edit", "Say hello")
+    await until(lambda: _bubbles(tab) == ["Say hello"] and _answers(tab)[0]["state"]["status"] == "complete")
+    assert one(tab, Said).props["versions"] == 2
+    trigger(one(tab, Answer), "edit", "My own words")
+    await until(lambda: _answers(tab)[0]["content"] == "My own words")
+    assert (_answers(tab)[0]["version"], _answers(tab)[0]["state"]["edited"]) == (2, True)
+
+
+async def test_a_deleted_message_is_brought_back_by_undo(ada: Person) -> None:
+    tab = await ada.at("/")
+    await _ask(tab)
+    await _ask(tab, "And again?")
+    message_id = elements(tab, Said)[-1].props["messageId"]
+    trigger(elements(tab, Said)[-1], "remove")
+    await until(lambda: _bubbles(tab) == [QUESTION])
+    trigger(elements(tab, Toast)[-1], "act", message_id)
+    await until(lambda: _bubbles(tab) == [QUESTION, "And again?"])
+
+
+async def test_a_message_without_an_answer_gets_one(ada: Person) -> None:
+    tab = await ada.at("/")
+    await _ask(tab)
+    trigger(one(tab, Answer), "remove")
+    await until(lambda: _answers(tab) == [] and one(tab, Said).props["unanswered"])
+    trigger(one(tab, Said), "answer")
+    await until(lambda: bool(_answers(tab)) and _answers(tab)[0]["state"]["status"] == "complete")
+
+
+async def test_an_answer_is_tried_again_with_another_model(home: Home, ada: Person) -> None:
+    await home.shelf.put(home.services, "other", "From another.")
+    tab = await ada.at("/")
+    await _ask(tab)
+    await until(lambda: "other" in [model["id"] for model in one(tab, Thread).props["models"]])
+    trigger(one(tab, Answer), "again", "other")
+    await until(lambda: _answers(tab)[0]["versions"] == 2 and _answers(tab)[0]["state"]["status"] == "complete")
+    assert _answers(tab)[0]["state"]["figures"]["model"] == "Other"
+
+
+async def test_the_page_marks_what_the_model_no_longer_sees_and_its_meter_warns(home: Home, ada: Person) -> None:
+    await home.shelf.put(home.services, "small", lambda: ScriptedBackend("Yes.", max_model_len=512))
+    await home.services.models.set_default("small")
+    tab = await ada.at("/")
+    for number in range(10):
+        await _ask(tab, f"Turn {number}:" + " word" * 8)
+    said = [each for each in _in_order(tab) if isinstance(each, Said)]
+    marked = [each.props["limit"] for each in said if each.props["limit"]]
+    assert marked == [{"text": "The model no longer sees what stands above", "summary": ""}]
+    await until(lambda: any("nk-meter warn" in " ".join(each.classes) for each in elements(tab, Element)))
+    again = await ada.at("/c/" + one(tab, ConversationList).props["active"])       # and after a reload
+    said = [each for each in _in_order(again) if isinstance(each, Said)]
+    assert [each.props["limit"] for each in said if each.props["limit"]] == marked
 
 
 async def test_a_second_tab_sees_new_messages_and_chats_without_a_reload(ada: Person) -> None:

@@ -6,11 +6,9 @@ from datetime import datetime
 
 import pytest
 
-from store.tables import Message, MessageRole, Model
 from ui.words import (
     GIB,
     MIB,
-    answer_stats,
     brief,
     context,
     count,
@@ -65,21 +63,6 @@ def test_numbers_have_units_and_a_space() -> None:
         "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "22nd", "113th",
     ]
     assert [count(0, "token"), count(1, "token"), count(1234, "token")] == ["0 tokens", "1 token", "1,234 tokens"]
-
-
-def test_an_answers_line_says_only_what_is_known() -> None:
-    model = Model(
-        id="m", name="Qwen3 8B", path="", file_format="gguf", quantisation="Q4_K_M", size_bytes=1, modified_ns=1
-    )
-    answer = Message(
-        conversation_id="c", role=MessageRole.ASSISTANT, model_id="m",
-        completion_tokens=461, time_to_first_token_s=1.9, duration_s=11.9,
-    )
-    assert answer_stats(answer, model) == ["Qwen3 8B, Q4_K_M", "46 tok/s", "461 tokens", "11.9 s"]
-    assert answer_stats(answer, None)[0] == "m"
-    one_token = answer.model_copy(update={"completion_tokens": 1, "duration_s": 1.9})
-    assert answer_stats(one_token, model) == ["Qwen3 8B, Q4_K_M", "1 token", "1.9 s"]
-    assert answer_stats(Message(conversation_id="c", role=MessageRole.ASSISTANT), None) == []
 
 
 def test_times_speeds_and_shares_that_change_are_short() -> None:

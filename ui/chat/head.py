@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
+from app.services.meter import ContextUse
 from app.services.models import ModelEntry
-from store.tables import Conversation
+from store.tables import Conversation, WhenFull
 from ui.chat.setup import SetupRoom
+from ui.components.context_meter import ContextGauge
 from ui.components.elements import icon, icon_button, menu, menu_item, menu_link, tag
 from ui.components.frame import open_menu_buttons
 from ui.components.model_picker import ModelPicker
@@ -23,6 +25,7 @@ class HeadActions:
     rename: Callable[[], None]                  # this and the rest: the chat that is shown
     print: Callable[[], Awaitable[None]]
     delete: Callable[[], Awaitable[None]]
+    when_full: Callable[[WhenFull], Awaitable[None]]        # what becomes of the oldest messages of this chat
 
 
 class ChatHead:
@@ -35,6 +38,7 @@ class ChatHead:
         self._heading = tag("div", "nk-sr")
         self._picker = ModelPicker(self._actions.choose_model, self._actions.choose_preset)
         tag("span", "nk-grow")
+        self._gauge = ContextGauge(self._actions.when_full)
         with tag("button", "nk-btn nk-btn-ghost nk-btn-sm nk-temporary", type="button",
                  aria_label=t("head-temporary"), title=t("head-temporary")) as self._temporary:
             icon("message-circle-dashed")
@@ -81,6 +85,9 @@ class ChatHead:
             self._settings.props.update({"aria-label": label, "title": label})
             self._settings.classes(remove="changed") if room.setup.is_plain else self._settings.classes(add="changed")
             self._settings.update()
+
+    def show_context(self, use: ContextUse | None) -> None:
+        self._gauge.show(use)
 
     def show_heading(self, text: str) -> None:
         """For who finds their way by headings. "" on an empty page, whose greeting is one itself."""

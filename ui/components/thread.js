@@ -9,13 +9,16 @@ export default {
         <div class="nk-thread" ref="inner" :data-title="title"><slot></slot></div>
       </div>
       <div class="nk-dock"><div class="nk-dock-in">
-        <button v-if="away" type="button" class="nk-jump" aria-label="Go to the end" @click="toEnd">
+        <button v-if="away" type="button" class="nk-jump" :aria-label="t('chat-to-end')" @click="toEnd">
           <svg class="nk-i" aria-hidden="true"><use href="#nk-arrow-down"/></svg></button>
         <slot name="dock"></slot>
       </div></div>
       <div v-if="writing" class="nk-hearth low"></div>
     </div>`,
-  props: { writing: Boolean, title: String },
+  props: { writing: Boolean, title: String, models: { type: Array, default: () => [] } },
+  provide() {
+    return { nkModels: () => this.models }; // to all answers: those that one may be tried again with
+  },
   data() {
     return { away: false };
   },
@@ -33,6 +36,7 @@ export default {
     this.observer.disconnect();
   },
   methods: {
+    t: window.nkWords.t,
     distance() {
       const { scrollHeight, scrollTop, clientHeight } = this.$refs.pane;
       return scrollHeight - scrollTop - clientHeight;

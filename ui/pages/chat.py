@@ -17,7 +17,7 @@ from app.schemas import ThreadMessage
 from app.services.changes import Change
 from app.services.container import Services
 from app.services.models import ModelEntry
-from store.tables import Conversation, User
+from store.tables import Conversation, User, WhenFull
 from ui.chat.chats import ChatList, PageActions
 from ui.chat.conversation import ConversationView, TalkActions
 from ui.chat.head import ChatHead, HeadActions
@@ -43,6 +43,7 @@ class ChatPage:
         self._user: User = frame.user
         self._conversation: Conversation | None = None
         self._wanted_id: str | None = None          # the chat that was asked for last; shown as soon as it is read
+        self._messages: Sequence[ThreadMessage] = ()    # of the branch that is shown
         self._models: list[ModelEntry] = []
         self._model_id: str | None = None           # chosen here; None: the chat's own, or the default
         self._talk: ConversationView | None = None
@@ -56,9 +57,10 @@ class ChatPage:
         self._head = ChatHead(HeadActions(
             choose_model=self._choose_model, choose_preset=self._choose_preset, set_temporary=self._set_temporary,
             new_chat=self._new_chat, rename=self._rename_this, print=self._print_this, delete=self._delete_this,
+            when_full=self._choose_when_full,
         ))
         self._setup = SetupRoom(services, self._user.id, SetupActions(
-            changed=self._show_models, forget_model=self._forget_model, refuse=self._refuse
+            changed=self._show_setup, forget_model=self._forget_model, refuse=self._refuse
         ))
 
     async def build(self, conversation_id: str | None, *, is_mac: bool) -> bool:
@@ -113,10 +115,13 @@ class ChatPage:
                 self._new = NewChat(self._services, self._user, self._setup, new_actions)
             else:
                 chat_not_found()
-        self._show_head()
-        self._show_messages(messages)
-        self._show_models()
-        await self._show_list()
+        with self._body:        # not in the slot of what was clicked: that may be gone, and words know their page by it
+            self._show_head()
+            self._show_messages(messages)
+            self._show_models()
+            await self._show_list()
+            self._head.show_context(None)
+            self._mark_stale("context")
         return is_found
 
     def _show_head(self) -> None:
@@ -189,6 +194,7 @@ class ChatPage:
     async def _choose_model(self, model_id: str) -> None:
         self._model_id = model_id
         self._show_models()
+        self._mark_stale("context")
 
     def _forget_model(self) -> None:
         self._model_id = None
@@ -231,8 +237,10 @@ class ChatPage:
                     self._show_models()
                 if "thread" in stale and self._wanted_id is not None:
                     await self._refresh_thread(self._wanted_id)
-                if stale - {"models", "library"}:
+                if stale - {"models", "library", "context"}:
                     await self._show_list()
+                if stale - {"list"}:
+                    await self._show_context()
         finally:
             self._is_refreshing = False
 
@@ -253,8 +261,14 @@ class ChatPage:
             await self._show(conversation_id)       # its deletion was undone
 
     def _show_messages(self, messages: Sequence[ThreadMessage]) -> None:
-        if self._talk is not None:
-            self._talk.show(messages, {entry.model.id: entry.model for entry in self._models})
+        if self._talk is not None and self._conversation is not None:
+            self._messages = messages
+            self._talk.show(self._conversation, messages, {entry.model.id: entry.model for entry in self._models})
+
+    def _show_setup(self) -> None:
+        """It changed: so may what fits."""
+        self._show_models()
+        self._mark_stale("context")
 
     def _show_models(self) -> None:
         with self._body:        # for its language: what was clicked may be gone by now
@@ -266,10 +280,26 @@ class ChatPage:
         self._head.show_models(self._models, chosen, self._setup)
         reasoning = thinks_first(self._setup.setup, chosen)
         if self._talk is not None:
+            self._talk.show_models(self._models)
             self._talk.show_model(chosen.model if chosen else None)
             self._talk.show_thinking(reasoning)
         if self._new is not None:
             self._new.show_model(chosen, reasoning)
+
+    async def _show_context(self) -> None:
+        """How full the chosen model's window is with this chat."""
+        talk, conversation, chosen = self._talk, self._conversation, self._chosen_model()
+        if talk is None or conversation is None or chosen is None:
+            return
+        thread = [item.message for item in self._messages]
+        use = await self._services.meter.measure(
+            thread, chosen.model, conversation.when_full, conversation.system_prompt
+        )
+        if talk is self._talk:          # else its reader has gone on to another chat meanwhile
+            self._head.show_context(use if thread else None)
+
+    async def _choose_when_full(self, when_full: WhenFull) -> None:
+        await self._setup.change("when_full", when_full)
 
     def _chosen_model(self) -> ModelEntry | None:
         """As `ChatService` will choose."""

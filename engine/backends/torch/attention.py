@@ -29,6 +29,16 @@ class Span:
         return self.num_before + self.num_tokens
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Singles:
+    """The rows of one token again, as the kernel wants them: tensors on the device, all [rows] but the tables."""
+
+    rows: Tensor                # int64: which of the step's tokens
+    tables: Tensor              # int32 [rows, blocks]
+    slots: Tensor               # int32: row of `tables`
+    positions: Tensor           # int32
+
+
 def attend_paged(
     queries: Tensor, kv: PagedKv, layer: int, spans: Sequence[Span], *, window: int | None, scale: float,
     softcap: float | None,
@@ -42,11 +52,11 @@ def attend_paged(
         single = []
     for span in spans:
         if span not in single:
-            _attend_span(queries, mixed, kv, layer, span, window, scale, softcap)
+            attend_span(queries, mixed, kv, layer, span, window, scale, softcap)
     return mixed
 
 
-def _attend_span(
+def attend_span(
     queries: Tensor, mixed: Tensor, kv: PagedKv, layer: int, span: Span, window: int | None, scale: float,
     softcap: float | None,
 ) -> None:

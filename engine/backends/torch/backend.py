@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ import torch
 from torch import Tensor
 
 from engine.backends.base import BackendInfo, Tokenizer
-from engine.backends.torch.attention import Span
+from engine.backends.torch.attention import Singles, Span
 from engine.backends.torch.config import DecoderConfig, read_config
 from engine.backends.torch.decoder import Decoder, FlatStep
 from engine.backends.torch.operations import CudaOperations, PlainOperations, fits_kernels
@@ -198,7 +199,21 @@ class TorchBackend:
         ids, at, where, wanted_at, all_tables = numbers.split(sizes)
         return FlatStep(
             token_ids=ids, positions=at, blocks=where, wanted=wanted_at,
-            spans=_spans(rows, all_tables),
+            spans=_spans(rows, all_tables), singles=self._singles(rows) if self._has_kernels else None,
+        )
+
+    def _singles(self, rows: Sequence[BatchRow]) -> Singles | None:
+        starts = accumulate((len(row.token_ids) for row in rows), initial=0)
+        found = [(row, start) for row, start in zip(rows, starts, strict=False) if len(row.token_ids) == 1]
+        if not found:
+            return None
+        width = max(len(row.block_table) for row, _ in found)
+        tables = [row.block_table + [0] * (width - len(row.block_table)) for row, _ in found]
+        return Singles(
+            rows=torch.tensor([start for _, start in found], device=self._device),
+            tables=torch.tensor(tables, dtype=torch.int32, device=self._device),
+            slots=torch.arange(len(found), dtype=torch.int32, device=self._device),
+            positions=torch.tensor([row.position for row, _ in found], dtype=torch.int32, device=self._device),
         )
 
     def _describe(self, described: DecoderConfig, weight_bytes: int, kv_bytes: int) -> BackendInfo:
