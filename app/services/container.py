@@ -19,12 +19,16 @@ from app.services.exports import ExportService
 from app.services.generations import GenerationService
 from app.services.hub import HubService
 from app.services.imports import ImportService
+from app.services.library_files import LibraryFiles
 from app.services.listing import ListingService
 from app.services.meter import ContextMeter
 from app.services.models import ModelService, spec_of
 from app.services.optimizer import ModelOptimizer
 from app.services.organise import OrganiseService
+from app.services.presets import PresetService
+from app.services.prompts import PromptService
 from app.services.searching import SearchService
+from app.services.temporary import TemporaryChats
 from app.services.titles import TitleService
 from app.settings import Settings
 from app.vault import Vault
@@ -56,6 +60,10 @@ class Services:
     generations: GenerationService
     chat: ChatService
     meter: ContextMeter
+    temporary: TemporaryChats
+    presets: PresetService
+    prompts: PromptService
+    library_files: LibraryFiles
     exports: ExportService
     imports: ImportService
     organise: OrganiseService
@@ -72,23 +80,27 @@ class Services:
         limits = _limits(settings, disk_cache)
         engines = EngineRegistry(partial(spec_of, db), loader, limits, changes)
         accounts = AccountService(db, settings)
-        conversations = ConversationService(db, changes)
+        temporary = TemporaryChats(db)
+        conversations = ConversationService(db, temporary, changes)
         models = ModelService(db, engines, changes, settings)
         vault = Vault(settings.data_dir)
         hub = HubService(db, engines, settings, vault)
         downloads = DownloadService(db, hub, models, changes, settings)
         optimizer = ModelOptimizer(models, settings, limits)
         generations = GenerationService(db, engines, changes)
-        chat = ChatService(db, conversations, generations, models, changes)
+        chat = ChatService(db, conversations, generations, models, temporary, changes)
+        presets, prompts = PresetService(db, changes), PromptService(db, changes)
         exports, imports = ExportService(db), ImportService(db, changes, settings)
         conversations.on_deleted(generations.conversation_deleted)
+        temporary.on_ended(generations.conversation_deleted)
         accounts.on_access_ended(generations.access_ended)
         titles = TitleService(db, engines, generations, changes)
         generations.on_ended(titles.answer_ended)
         accounts.on_access_ended(imports.access_ended)
         return cls(
             settings, db, disk_cache, changes, accounts, conversations, vault, hub, models, downloads, optimizer,
-            engines, generations, chat, ContextMeter(engines), exports, imports,
+            engines, generations, chat, ContextMeter(engines), temporary, presets, prompts,
+            LibraryFiles(prompts, presets), exports, imports,
             OrganiseService(db, conversations, changes), ListingService(db), SearchService(db), titles,
         )
 
@@ -123,6 +135,7 @@ class Services:
     def close(self) -> None:
         """After `stop`."""
         self.accounts.close()
+        self.temporary.close()
         self.db.close()
 
 
