@@ -20,7 +20,7 @@ import uvicorn
 from fastapi import FastAPI
 from starlette.middleware.gzip import GZipMiddleware
 
-from app.api import chats, health, metrics
+from app.api import chats, health, hub, metrics
 from app.api.errors import install_error_handlers
 from app.api.openai import openai_app, without_prefix
 from app.errors import ModelNotFound, ModelUnavailable
@@ -28,6 +28,7 @@ from app.hosts import HostPolicy
 from app.listening import listen, url_of
 from app.logs import set_up_logs
 from app.middleware import Gate
+from app.packed import PackOnce
 from app.schemas import IMPORT_PATH
 from app.services.container import Services
 from app.services.engines import Loader
@@ -54,10 +55,11 @@ def create_app(settings: Settings, *, loader: Loader = load_engine) -> FastAPI:
     app = FastAPI(lifespan=_lifespan, openapi_url=None)
     app.state.services = services
     install_error_handlers(app)
-    for router in (health.router, metrics.router, chats.router, without_prefix):
+    for router in (health.router, metrics.router, chats.router, hub.router, without_prefix):
         app.include_router(router)
     app.mount("/v1", openai_app(services))
     app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=5)      # leaves event streams alone
+    app.add_middleware(PackOnce)
     body_limits = {IMPORT_PATH: settings.import_max_bytes}
     app.add_middleware(Gate, services.accounts, HostPolicy(settings), client_owner, body_limits)    # last: outermost
     install(app, services)      # mounts NiceGUI at /, behind all that stands above

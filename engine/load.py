@@ -26,6 +26,7 @@ from engine.model_spec import facts_of, with_draft
 from engine.scheduler import max_sequence_tokens
 from engine.select import select_backend
 from engine.step_budget import ATTENTION_TILE_TOKENS
+from engine.thread_counts import threads_for
 
 if TYPE_CHECKING:
     from engine.backends.llama_cpp.draft import DraftConfig
@@ -67,7 +68,7 @@ async def _load(spec: ModelSpec, limits: LoadLimits) -> Engine:
                 f"{spec.name} embeds texts; adapters act only on models that write. Add it again without them."
             )
         return await start_embedding(spec, header, machine, limits)
-    main_gpu, gpu = await _choose_gpu(limits)
+    main_gpu, gpu = await choose_gpu(limits)
     facts = with_draft(facts_of(spec, header, adapters, limits), draft_header)
     host = cpu_device(machine, limits.promised_bytes)
     memory_plan = plan(facts, host, limits, gpu)
@@ -77,7 +78,7 @@ async def _load(spec: ModelSpec, limits: LoadLimits) -> Engine:
         kv_type=limits.kv_type,
         gpu_layers=memory_plan.gpu_layers,
         main_gpu=main_gpu,
-        num_threads=limits.threads or machine.num_cores,
+        num_threads=limits.threads or threads_for(machine.num_cores),
     )
     trial = await try_model(candidate, processor=machine.processor, state_dir=limits.state_dir)
     if memory_plan.gpu_layers and not trial.options.gpu_layers:
@@ -93,7 +94,7 @@ async def _load(spec: ModelSpec, limits: LoadLimits) -> Engine:
         raise
 
 
-async def _choose_gpu(limits: LoadLimits) -> tuple[int, DeviceFacts | None]:
+async def choose_gpu(limits: LoadLimits) -> tuple[int, DeviceFacts | None]:
     """The one for the layers, and its place among all. None where this build has none, or it is not wanted."""
     if limits.gpu_layers == 0:
         return 0, None
@@ -129,6 +130,7 @@ async def _start_core(
         max_num_seqs=memory_plan.max_num_seqs,
         cache_bytes=memory_plan.cache_bytes,
         num_threads=candidate.num_threads,
+        choose_threads=limits.threads is None and not trial.options.gpu_layers,
         max_num_batched_tokens=MAX_CHUNK_TOKENS + 1 + memory_plan.max_num_seqs,
         prefill_tokens_per_s=trial.prefill_tokens_per_s,
         kv_type=limits.kv_type,

@@ -13,9 +13,11 @@ from app.services.accounts import AccountService
 from app.services.changes import Changes
 from app.services.chat import ChatService
 from app.services.conversations import ConversationService
+from app.services.downloads import DownloadService
 from app.services.engines import EngineRegistry, Loader
 from app.services.exports import ExportService
 from app.services.generations import GenerationService
+from app.services.hub import HubService
 from app.services.imports import ImportService
 from app.services.library_files import LibraryFiles
 from app.services.models import ModelService, spec_of
@@ -24,6 +26,7 @@ from app.services.presets import PresetService
 from app.services.prompts import PromptService
 from app.services.temporary import TemporaryChats
 from app.settings import Settings
+from app.vault import Vault
 from engine.disk_cache.cache import DiskCache
 from engine.load import LoadLimits
 from store.database import Database
@@ -43,7 +46,10 @@ class Services:
     changes: Changes
     accounts: AccountService
     conversations: ConversationService
+    vault: Vault
+    hub: HubService
     models: ModelService
+    downloads: DownloadService
     optimizer: ModelOptimizer
     engines: EngineRegistry
     generations: GenerationService
@@ -67,6 +73,9 @@ class Services:
         temporary = TemporaryChats(db)
         conversations = ConversationService(db, temporary, changes)
         models = ModelService(db, engines, changes, settings)
+        vault = Vault(settings.data_dir)
+        hub = HubService(db, engines, settings, vault)
+        downloads = DownloadService(db, hub, models, changes, settings)
         optimizer = ModelOptimizer(models, settings, limits)
         generations = GenerationService(db, engines, changes)
         chat = ChatService(db, conversations, generations, models, temporary, changes)
@@ -77,8 +86,8 @@ class Services:
         accounts.on_access_ended(generations.access_ended)
         accounts.on_access_ended(imports.access_ended)
         return cls(
-            settings, db, disk_cache, changes, accounts, conversations, models, optimizer, engines, generations, chat,
-            temporary, presets, prompts, LibraryFiles(prompts, presets), exports, imports,
+            settings, db, disk_cache, changes, accounts, conversations, vault, hub, models, downloads, optimizer,
+            engines, generations, chat, temporary, presets, prompts, LibraryFiles(prompts, presets), exports, imports,
         )
 
     async def start(self) -> None:
@@ -87,6 +96,7 @@ class Services:
             log.info("answers were interrupted by the last stop", count=num_interrupted)
         await self.imports.remove_leftovers()
         await self.models.register_starter()
+        await self.downloads.start()
         self.disk_cache.start()
 
     async def keep_tidy(self) -> None:
@@ -101,6 +111,8 @@ class Services:
     async def stop(self) -> None:
         """End what runs, each answer saved with its text, and free the models. Idempotent; the database stays open."""
         await self.imports.close()
+        await self.downloads.close()
+        await self.hub.close()
         await self.generations.close()
         await self.engines.close()
         await asyncio.to_thread(self.disk_cache.close)

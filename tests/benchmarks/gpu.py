@@ -11,6 +11,7 @@ import asyncio
 import json
 import random
 import statistics
+import sys
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -161,9 +162,9 @@ async def run(shape: str, repetitions: int, only: str) -> dict[str, Any]:
             for workload in workloads(config.vocab_size, repetition):
                 if only and only not in workload.name:
                     continue
-                before = core.metrics
+                before = core.snapshot()
                 speed = await measure(core, workload)
-                after = core.metrics
+                after = core.snapshot()
                 if repetition >= 0:
                     figures.setdefault(workload.name, []).append(speed)
                     num_steps = max(after.steps_total - before.steps_total, 1)
@@ -198,7 +199,9 @@ def main() -> None:
     parser.add_argument("--shape", choices=[*SHAPES, "all"], default="all")
     parser.add_argument("--repetitions", type=int, default=3)
     parser.add_argument("--only", default="", help="workloads with this in their name")
+    parser.add_argument("--switch-interval-ms", type=float, default=5.0, help="of Python's threads")
     arguments = parser.parse_args()
+    sys.setswitchinterval(arguments.switch_interval_ms / 1000)
     name = torch.cuda.get_device_name()
     print(f"inglenook on torch {torch.__version__}, bf16, random weights, greedy, EOS ignored; {name}")
     results = []

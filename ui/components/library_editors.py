@@ -13,6 +13,7 @@ from app.errors import AppError, InvalidInput
 from app.services.prompts import variables_of
 from app.services.setup import ChatSetup
 from store.tables import Model, Preset, Prompt
+from ui.components.choice import Choice
 from ui.components.dialog import show_problem
 from ui.components.elements import button, tag
 from ui.components.parameters import ParameterForm, setup_with
@@ -58,8 +59,8 @@ def edit_preset(
         with tag("div", "nk-field"):
             tag("span", "nk-lab", t("library-model"))
             options: Mapping[str, str] = {"": t("library-any-model")} | {each.id: each.name for each in models}
-            chosen = ui.select(dict(options), value=setup.model_id if setup.model_id in known else "")
-            chosen.props("outlined").props["aria-label"] = t("library-model")
+            first = setup.model_id if setup.model_id is not None and setup.model_id in known else ""
+            chosen = Choice(t("library-model"), options, first, lambda: show())
         values = {"setup": setup}
 
         def change(key: str, value: Any) -> None:
@@ -86,7 +87,6 @@ def edit_preset(
             ),
         )
 
-    chosen.on_value_change(show)
     show()
     form.on_submit(save)
 

@@ -29,6 +29,30 @@ class Span:
         return self.num_before + self.num_tokens
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prompts:
+    """The rows of several tokens, which lie behind one another in the step: attended in one launch."""
+
+    start: int                  # the first of their tokens, in the step
+    end: int
+    query_bounds: Tensor        # int32 [prompts + 1], on the device: where each begins, from `start`, and the end
+    key_bounds: Tensor          # likewise, of what each sees
+    most_queries: int
+    most_keys: int
+    blocks: Tensor | None       # int64 [keys]: where the keys lie; None: all were computed in this step
+    positions: Tensor | None    # int64 [keys]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Singles:
+    """The rows of one token again, as the kernel wants them: tensors on the device, all [rows] but the tables."""
+
+    rows: Tensor                # int64: which of the step's tokens
+    tables: Tensor              # int32 [rows, blocks]
+    slots: Tensor               # int32: row of `tables`
+    positions: Tensor           # int32
+
+
 def attend_paged(
     queries: Tensor, kv: PagedKv, layer: int, spans: Sequence[Span], *, window: int | None, scale: float,
     softcap: float | None,
@@ -42,22 +66,17 @@ def attend_paged(
         single = []
     for span in spans:
         if span not in single:
-            _attend_span(queries, mixed, kv, layer, span, window, scale, softcap)
+            attend_span(queries, mixed, kv, layer, span, window, scale, softcap)
     return mixed
 
 
-def _attend_span(
+def attend_span(
     queries: Tensor, mixed: Tensor, kv: PagedKv, layer: int, span: Span, window: int | None, scale: float,
     softcap: float | None,
 ) -> None:
     end = span.start + span.num_tokens
     keys, values = kv.read(layer, span.table, span.length)
     own = queries[span.start : end].transpose(0, 1)
-    if not span.num_before and softcap is None and (window is None or span.length <= window):
-        mixed[span.start : end] = F.scaled_dot_product_attention(
-            own[None], keys[None], values[None], is_causal=True, scale=scale, enable_gqa=own.shape[0] != keys.shape[0]
-        )[0].transpose(0, 1)
-        return
     at = torch.arange(span.num_before, span.length, device=queries.device)[:, None]
     seen = _seen(at, torch.arange(span.length, device=queries.device)[None, :], window)
     mixed[span.start : end] = _attend(own[None], keys[None], values[None], seen, scale, softcap)[0].transpose(0, 1)

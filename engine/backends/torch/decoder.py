@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from engine.backends.torch.attention import Span, attend_paged
+from engine.backends.torch.attention import Prompts, Singles, Span
 from engine.backends.torch.config import DecoderConfig
 from engine.backends.torch.operations import Operations, PlainOperations
 from engine.backends.torch.paged_kv import PagedKv
@@ -30,6 +30,8 @@ class FlatStep:
     blocks: Tensor                  # where each token's KV goes
     spans: Sequence[Span]           # of each row, in order
     wanted: Tensor                  # indices of the tokens after which logits are wanted
+    singles: Singles | None = None  # of the rows of one token, where kernels run
+    prompts: Prompts | None = None  # the other rows, likewise
 
 
 class Decoder:
@@ -88,8 +90,8 @@ class Decoder:
         queries = self._operations.rotate_and_write(
             qkv, kv, index, step.blocks, step.positions, self.rotary(index), norms
         )
-        mixed = attend_paged(
-            queries, kv, index, step.spans, window=config.layers[index].window, scale=self.scale,
-            softcap=config.attention_softcap,
+        mixed = self._operations.attend(
+            qkv, queries, kv, index, step, scale=self.scale, softcap=config.attention_softcap,
+            window=config.layers[index].window,
         )
         return F.linear(mixed.reshape(len(hidden), -1), layer.out, layer.out_bias)

@@ -94,10 +94,9 @@ def _rotate_and_write(
     cos = tl.load(cosines + position * half + turn, mask=turns, other=1.0)
     sin = tl.load(sines + position * half + turn, mask=turns, other=0.0)
     turned = _turned(at, value, other, cos, sin, half, HEAD).to(qkv.dtype.element_ty)
-    if head < HEADS:
-        tl.debug_barrier()          # all of the head is read before any of it is written
-        tl.store(start + at, turned)
-    else:
+    tl.debug_barrier()              # all of the head is read before any of it is written
+    tl.store(start + at, turned)
+    if head >= HEADS:
         kv_head = head - HEADS
         block = tl.load(blocks + row).to(tl.int64)
         cell = cache + ((block * KV_HEADS + kv_head) * 2 * BLOCK + position % BLOCK) * HEAD + at
@@ -109,7 +108,7 @@ def rotate_and_write(
     qkv: Tensor, cache: Tensor, blocks: Tensor, positions: Tensor, rotary: tuple[Tensor, Tensor],
     norms: tuple[Tensor, Tensor] | None, *, num_heads: int, eps: float,
 ) -> None:
-    """Norm (where the family does) and turn q in place and k on its way into the cache; v follows.
+    """Norm (where the family does) and turn q and k in place; k and v go into the cache.
 
     `qkv` [rows, (heads + 2 kv_heads) head_dim], `cache` one layer's, `blocks` and `positions` [rows] say where each
     token's KV goes, `rotary` (cos, sin) is of all positions.

@@ -5,15 +5,25 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Sequence
+from inspect import signature
+from typing import TYPE_CHECKING, Protocol
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.nn.attention.varlen import varlen_attn
 
+from engine.backends.torch.attention import Prompts, Singles, Span, attend_paged, attend_span
 from engine.backends.torch.config import DecoderConfig
-from engine.backends.torch.paged_kv import PagedKv
+from engine.backends.torch.paged_kv import BLOCK_SIZE, PagedKv
 from engine.backends.torch.rope import turn
+
+if TYPE_CHECKING:
+    from engine.backends.torch.kernels import PagedAttention
+
+# Newer releases want to be told that several heads share keys.
+_GROUPED = {"enable_gqa": True} if "enable_gqa" in signature(varlen_attn).parameters else {}
 
 Norms = tuple[Tensor, Tensor]       # weights, of q and of k
 
@@ -40,6 +50,23 @@ class Operations(Protocol):
         """`qkv` [tokens, (heads + 2 kv_heads) * head_dim]; queries come back, [tokens, heads, head_dim], turned, and
         keys and values are in the cache. `rotary` is of all positions.
         """
+
+    def attend(
+        self, qkv: Tensor, queries: Tensor, kv: PagedKv, layer: int, step: AttendedStep, *, scale: float,
+        softcap: float | None, window: int | None,
+    ) -> Tensor:
+        """What `rotate_and_write` left, to [tokens, heads, head_dim]: each token sees its own sequence up to itself."""
+
+
+class AttendedStep(Protocol):
+    """Which sequences the tokens of a step belong to."""
+
+    @property
+    def spans(self) -> Sequence[Span]: ...
+    @property
+    def singles(self) -> Singles | None: ...
+    @property
+    def prompts(self) -> Prompts | None: ...
 
 
 class PlainOperations:
@@ -71,9 +98,19 @@ class PlainOperations:
         kv.write(layer, blocks, positions, turn(keys, cos, sin), values)
         return turn(queries, cos, sin)
 
+    def attend(
+        self, qkv: Tensor, queries: Tensor, kv: PagedKv, layer: int, step: AttendedStep, *, scale: float,
+        softcap: float | None, window: int | None,
+    ) -> Tensor:
+        return attend_paged(queries, kv, layer, step.spans, window=window, scale=scale, softcap=softcap)
+
 
 class CudaOperations(PlainOperations):
     """Where `fits_kernels`."""
+
+    def __init__(self, config: DecoderConfig) -> None:
+        super().__init__(config)
+        self._attention: PagedAttention | None = None
 
     def norm(self, x: Tensor, weight: Tensor) -> Tensor:
         return F.rms_norm(x, (x.shape[-1],), weight, self._config.norm_eps)
@@ -96,3 +133,48 @@ class CudaOperations(PlainOperations):
             qkv, kv.layers[layer], blocks, positions, rotary, norms, num_heads=config.num_heads, eps=config.norm_eps
         )
         return qkv.view(len(qkv), -1, config.head_dim)[:, : config.num_heads]
+
+    def attend(
+        self, qkv: Tensor, queries: Tensor, kv: PagedKv, layer: int, step: AttendedStep, *, scale: float,
+        softcap: float | None, window: int | None,
+    ) -> Tensor:
+        mixed = torch.empty_like(queries, memory_format=torch.contiguous_format)
+        prompts = step.prompts if softcap is None else None
+        if prompts is not None:
+            self._attend_prompts(qkv, mixed, kv.layers[layer], prompts, scale, window)
+        else:
+            for span in step.spans:
+                if span.num_tokens > 1:
+                    attend_span(queries, mixed, kv, layer, span, window, scale, softcap)
+        if step.singles is not None:
+            singles, config = step.singles, self._config
+            out = qkv.new_empty(len(singles.rows), config.num_heads * config.head_dim)
+            self._paged(qkv.device)(
+                qkv[singles.rows], kv.layers[layer], singles.tables, singles.slots, singles.positions, out,
+                scale=scale, softcap=softcap, window=window,
+            )
+            mixed[singles.rows] = out.view(len(singles.rows), config.num_heads, config.head_dim)
+        return mixed
+
+    def _attend_prompts(
+        self, qkv: Tensor, mixed: Tensor, cache: Tensor, prompts: Prompts, scale: float, window: int | None
+    ) -> None:
+        config = self._config
+        heads = qkv[prompts.start : prompts.end].view(prompts.end - prompts.start, -1, config.head_dim)
+        q, k, v = heads.split((config.num_heads, config.num_kv_heads, config.num_kv_heads), dim=1)
+        if prompts.blocks is not None and prompts.positions is not None:
+            offsets = prompts.positions % BLOCK_SIZE
+            k, v = cache[prompts.blocks, :, 0, offsets], cache[prompts.blocks, :, 1, offsets]
+        mixed[prompts.start : prompts.end] = varlen_attn(
+            q, k, v, prompts.query_bounds, prompts.key_bounds, prompts.most_queries, prompts.most_keys, scale=scale,
+            window_size=(-1 if window is None else window - 1, 0), **_GROUPED,
+        )
+
+    def _paged(self, device: torch.device) -> PagedAttention:
+        if self._attention is None:
+            from engine.backends.torch.kernels import PagedAttention  # noqa: PLC0415 - as above
+
+            processors = torch.cuda.get_device_properties(device).multi_processor_count
+            config = self._config
+            self._attention = PagedAttention(processors, config.num_heads, config.head_dim, processors, device)
+        return self._attention
