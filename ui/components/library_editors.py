@@ -54,13 +54,18 @@ def edit_preset(
     """Of a new one, where there is none. The form stays until `on_save` raises nothing."""
     setup = ChatSetup.of(preset) if preset is not None else ChatSetup()
     known = {model.id: model for model in models}
+
+    def show() -> None:
+        model = known.get(chosen.value)
+        parameters.show(values["setup"], model, can_be_told=model is None or can_be_told(model))
+
     with _form(t("library-edit-preset" if preset else "library-new-preset")) as form:
         name = _line(t("library-name"), preset.name if preset else "", form.problem("name"))
         with tag("div", "nk-field"):
             tag("span", "nk-lab", t("library-model"))
             options: Mapping[str, str] = {"": t("library-any-model")} | {each.id: each.name for each in models}
             first = setup.model_id if setup.model_id is not None and setup.model_id in known else ""
-            chosen = Choice(t("library-model"), options, first, lambda: show())
+            chosen = Choice(t("library-model"), options, first, show)
         values = {"setup": setup}
 
         def change(key: str, value: Any) -> None:
@@ -72,10 +77,6 @@ def edit_preset(
                 show()
 
         parameters = ParameterForm(change)
-
-    def show() -> None:
-        model = known.get(chosen.value)
-        parameters.show(values["setup"], model, can_be_told=model is None or can_be_told(model))
 
     async def save() -> None:
         base = values["setup"]
