@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from typing import TypeVar
 
 from app.errors import InvalidInput, NotFound
+from app.language import Said
 from app.schemas import SearchHit, ThreadMessage
 from app.services.changes import Change, Changes
 from store import conversations, messages, search
@@ -52,7 +53,7 @@ class ConversationService:
     async def rename(self, user_id: str, conversation_id: str, title: str) -> Conversation:
         title = clean_title(title)
         if not title:
-            raise InvalidInput("Give the chat a title.", field="title")
+            raise InvalidInput(Said("error-title-missing"), field="title")
         conversation = _found(await self._db.run(conversations.rename, user_id, conversation_id, title))
         self._changes.announce(user_id, Change("conversations", conversation_id))
         return conversation
@@ -104,7 +105,7 @@ def clean_title(title: str, *, max_chars: int | None = MAX_TITLE_CHARS) -> str:
 
 def _found(value: T | None) -> T:
     if value is None:
-        raise NotFound("There is no such chat. It may have been deleted.")
+        raise NotFound(Said("error-no-chat"))
     return value
 
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 
 import structlog
 
-from app.errors import AppError
+from app.errors import AppError, said
+from app.language import Said, kept
 from app.services.changes import Change, Changes
 from app.services.context import Question, fit_into_window
 from app.services.engines import EngineRegistry, ModelState
@@ -156,7 +157,7 @@ class GenerationService:
             )
         except StoreError as failure:
             log.exception("an answer could not be saved", message_id=generation.message_id)
-            status, error = MessageStatus.FAILED, f"The answer could not be saved. {failure}"
+            status, error = MessageStatus.FAILED, Said("error-not-saved", detail=str(failure))
         generation.status, generation.error, generation.state = status, error, GenerationState.ENDED
         generation.queue_position = None
         generation.announce()
@@ -172,10 +173,10 @@ class GenerationService:
             case EngineFailed() if self._engines.status(generation.model_id).state is not ModelState.FAILED:
                 return MessageStatus.INTERRUPTED, None      # its model was unloaded
             case AppError() | EngineError() as error:
-                return MessageStatus.FAILED, str(error)
+                return MessageStatus.FAILED, said(error)
             case error:
                 log.error("an answer broke", message_id=generation.message_id, exc_info=error)
-                return MessageStatus.FAILED, "Something went wrong inside Inglenook; its log says what."
+                return MessageStatus.FAILED, Said("error-broke")
 
     def _forget(self, generation: Generation) -> None:
         run = self._runs.get(generation.message_id)
@@ -238,7 +239,7 @@ def _stats_so_far(answer: Message) -> GenerationStats:
 def _columns(generation: Generation, error: str | None) -> messages.AnswerStats:
     stats = generation.stats
     return {
-        "error": error,
+        "error": kept(error) if error else None,
         "model_id": generation.model_id,
         "model_version": stats.model_version,
         "finish_reason": stats.finish_reason,
