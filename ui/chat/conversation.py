@@ -16,6 +16,7 @@ from store.tables import Conversation, Model
 from ui.components.composer import Composer
 from ui.components.elements import privacy_line
 from ui.components.thread import AnswerActions, Thread
+from ui.language import told
 from ui.place import stays_line
 
 
@@ -55,7 +56,7 @@ class ConversationView:
 
     def refuse(self, error: Exception) -> None:
         """Errors stand where the next thing is done."""
-        self._composer.refuse(str(error))
+        self._composer.refuse(told(error))
 
     def print_all(self) -> None:
         self._thread.print_all()

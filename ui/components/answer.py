@@ -11,6 +11,7 @@ from nicegui.element import Element
 
 from app.schemas import ThreadMessage
 from store.tables import Message, MessageStatus, Model
+from ui.language import in_words
 from ui.theme import ASSETS
 from ui.words import answer_stats
 
@@ -20,7 +21,7 @@ def answer_state(message: Message, model: Model | None) -> dict[str, Any]:
     return {
         "status": message.status,
         "finish": message.finish_reason,
-        "error": message.error,
+        "error": in_words(message.error) if message.error else None,
         "reasoning": message.reasoning,
         "stats": answer_stats(message, model),
     }

@@ -71,6 +71,7 @@ export default {
     },
     enter(event) {
       if (event.shiftKey || event.isComposing || event.keyCode === 229) return;
+      if (document.body.dataset.nkEnter === "newline" && !event.ctrlKey && !event.metaKey) return; // its writer's choice
       event.preventDefault();
       this.submit();
     },

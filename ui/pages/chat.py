@@ -26,17 +26,18 @@ from ui.components.composer import Composer
 from ui.components.elements import privacy_line, tag
 from ui.components.frame import Frame
 from ui.components.hello import Hello, chat_not_found
+from ui.language import t, told
 from ui.place import nothing_leaves_line
 
 
 async def chat_page(services: Services, request: Request, conversation_id: str | None) -> None:
-    page = ChatPage(services, await Frame.make(services, request), ui.context.client)
+    page = ChatPage(services, await Frame.make(services, request), ui.context.client, request.query_params.get("model"))
     if not await page.build(conversation_id, is_mac="Mac OS" in request.headers.get("user-agent", "")):
         ui.context.client.status_code = 404
 
 
 class ChatPage:
-    def __init__(self, services: Services, frame: Frame, client: Client) -> None:
+    def __init__(self, services: Services, frame: Frame, client: Client, model_id: str | None) -> None:
         self._services = services
         self._frame = frame
         self._client = client
@@ -44,7 +45,7 @@ class ChatPage:
         self._conversation: Conversation | None = None
         self._wanted_id: str | None = None          # the chat that was asked for last; shown as soon as it is read
         self._models: list[ModelEntry] = []
-        self._model_id: str | None = None           # chosen here; None: the chat's own, or the default
+        self._model_id = model_id                   # chosen for this page; None: the chat's own, or the default
         self._talk: ConversationView | None = None
         self._hello: Hello | None = None
         self._stale: set[str] = set()               # kinds of changes that are not shown yet
@@ -60,10 +61,12 @@ class ChatPage:
 
     async def build(self, conversation_id: str | None, *, is_mac: bool) -> bool:
         """False where there is no such chat; the page then says so."""
-        with self._frame.around(label="Chats", sidebar=lambda: self._chats.build(is_mac=is_mac)):
+        with self._frame.around(label=t("chats"), sidebar=lambda: self._chats.build(is_mac=is_mac)):
             with tag("header", "nk-head"):
                 self._head.build()
             self._body = tag("div", "nk-talk")
+        commands = self._frame.commands
+        commands.open_chat, commands.begin_chat, commands.use_model = self._open, self._begin_with, self._choose_model
         self._chats.build_toast()
         ui.on("nk_location", lambda event: self._follow_location(event.args))
         self._client.on_delete(self._services.changes.watch(self._user.id, self._on_change))
@@ -124,6 +127,12 @@ class ChatPage:
             self._go_to("/")
             await self._show(None)
 
+    async def _begin_with(self, text: str) -> None:
+        """A new chat, with this in its composer."""
+        await self._new_chat()
+        if self._hello is not None and text:
+            self._hello.composer.fill(text)
+
     def _go_to(self, path: str, how: str = "pushState") -> None:
         """Only the address. Through the client, since the element that the caller was called by may be gone by then."""
         self._client.run_javascript(f'history.{how}({{}}, "", "{path}")')
@@ -143,7 +152,7 @@ class ChatPage:
             sent = await self._services.chat.send(self._user.id, None, text, model_id=self._model_id)
         except (AppError, EngineError) as error:
             if hello is not None and hello is self._hello:
-                hello.composer.refuse(str(error))
+                hello.composer.refuse(told(error))
             return
         if hello is self._hello:        # else its reader has gone on to another chat meanwhile
             self._go_to(f"/c/{sent.conversation_id}", "replaceState")
@@ -178,7 +187,7 @@ class ChatPage:
         if self._talk is not None:
             self._talk.refuse(error)
         elif self._hello is not None:
-            self._hello.composer.refuse(str(error))
+            self._hello.composer.refuse(told(error))
 
     # --- bringing the page up to date ---------------------------------------------------------------------------------
 
@@ -244,9 +253,9 @@ class ChatPage:
 
     async def _show_list(self) -> None:
         await self._chats.show(self._conversation.id if self._conversation else None)
-        here = self._conversation.title if self._conversation else "New chat" if self._hello else "Not here"
+        here = self._conversation.title if self._conversation else t("new-chat") if self._hello else "Not here"
         self._head.show_heading("" if self._hello else here)
         if self._talk is not None:
             self._talk.show_title(here)
         with self._body:
-            ui.page_title(f"{here} · Inglenook")
+            ui.page_title(t("page-title", page=here))
