@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from app import download_commands
 from app.chat_commands import export_chats, import_chats
 from app.commands import HELP_STYLE, DataDir, keys, load_settings, models, users
 from app.optimize import optimize
@@ -29,6 +30,8 @@ for group, name in ((users, "users"), (keys, "keys"), (models, "models")):
 cli.command("export")(export_chats)
 cli.command("import")(import_chats)
 models.command("optimize")(optimize)
+for name, command in download_commands.COMMANDS.items():
+    models.command(name)(command)
 
 Port = Annotated[int | None, typer.Option(metavar="PORT", help="To listen on: 8420 if not given, 0 for any.")]
 

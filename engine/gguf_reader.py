@@ -99,6 +99,11 @@ def read_raw_header(path: Path) -> RawHeader:
         raise ModelLoadError(f"{path} cannot be read: {error}. Check the path and its permissions.") from error
 
 
+def parse_raw_header(name: str, file: IO[bytes], file_bytes: int) -> RawHeader:
+    """Of a file that is not here as a whole: `file` has its first bytes, and may raise what it likes where they end."""
+    return _Parser(name, file, file_bytes).parse()
+
+
 class _Parser:
     def __init__(self, name: str, file: IO[bytes], file_bytes: int) -> None:
         self._name = name

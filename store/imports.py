@@ -17,8 +17,9 @@ from sqlalchemy import insert
 from sqlmodel import Session, col, select
 
 from store import conversations
+from store.chat_places import ChatPlace, place_imported
 from store.messages import AnswerStats
-from store.tables import Conversation, Message, MessageRole, MessageStatus
+from store.tables import Conversation, Message, MessageRole, MessageStatus, TitleSource
 
 _PERSON = b"inglenook import"        # never to change: ids that were given out hang on it
 
@@ -44,6 +45,8 @@ class IncomingConversation:
     messages: tuple[IncomingMessage, ...]       # at least one; each after its parent
     current_source_id: str                      # the leaf that is shown
     model_id: str | None = None
+    title_source: TitleSource = TitleSource.PERSON
+    place: ChatPlace = field(default_factory=ChatPlace)
 
 
 class Merged(StrEnum):
@@ -61,10 +64,11 @@ def merge(session: Session, user_id: str, incoming: IncomingConversation) -> Mer
     if conversation is None:
         conversation = Conversation(
             id=derived_id, user_id=user_id, title=incoming.title, model_id=incoming.model_id,
-            created_at=incoming.created_at, updated_at=incoming.updated_at,
+            created_at=incoming.created_at, updated_at=incoming.updated_at, title_source=incoming.title_source,
         )
         session.add(conversation)
         session.flush()
+        place_imported(session, conversation, incoming.place)
         merged = Merged.ADDED
     else:
         merged = Merged.ADDED if conversation.deleted_at else Merged.KNOWN

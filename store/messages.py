@@ -233,6 +233,7 @@ def _write_answer(session: Session, conversation: Conversation, parent_id: str, 
     conversation.current_message_id = answer.id
     conversation.model_id = model_id
     conversation.updated_at = now()
+    conversation.archived_at = None         # who writes in it is not done with it
     return answer
 
 

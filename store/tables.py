@@ -65,6 +65,12 @@ class MessageStatus(StrEnum):
     FAILED = "failed"                # `error` says why
 
 
+class TitleSource(StrEnum):
+    WORDS = "words"                  # the first words of the chat, until a model finds better ones
+    MODEL = "model"
+    PERSON = "person"                # written by hand, or come with the chat from elsewhere: never to be replaced
+
+
 class User(SQLModel, table=True):
     __tablename__ = "user"
     id: str = Field(default_factory=new_id, primary_key=True)
@@ -101,6 +107,18 @@ class ApiKey(SQLModel, table=True):
     revoked_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
 
 
+class Folder(SQLModel, table=True):
+    """Of chats, and of other folders, one level deep."""
+
+    __tablename__ = "folder"
+    id: str = Field(default_factory=new_id, primary_key=True)
+    user_id: str = Field(foreign_key="user.id", index=True, ondelete="CASCADE")
+    parent_id: str | None = Field(default=None, foreign_key="folder.id", ondelete="SET NULL")
+    name: str
+    position: int = 0                                     # among its siblings
+    created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+
+
 class Conversation(SQLModel, table=True):
     __tablename__ = "conversation"
     __table_args__ = (Index("ix_conversation_user_updated", "user_id", "updated_at"),)
@@ -112,6 +130,25 @@ class Conversation(SQLModel, table=True):
     created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
     updated_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
     deleted_at: datetime | None = Field(default=None, sa_type=UtcDateTime)   # undo until it is purged
+    archived_at: datetime | None = Field(default=None, sa_type=UtcDateTime)  # out of the list, in the archive
+    folder_id: str | None = Field(default=None, foreign_key="folder.id", index=True)
+    pin_position: int | None = None                       # among the pinned; None: it is not pinned
+    title_source: TitleSource = Field(default=TitleSource.WORDS, sa_type=stored_as_value(TitleSource))
+
+
+class Tag(SQLModel, table=True):
+    __tablename__ = "tag"
+    __table_args__ = (Index("ix_tag_user_name", "user_id", "name_key", unique=True),)
+    id: str = Field(default_factory=new_id, primary_key=True)
+    user_id: str = Field(foreign_key="user.id", ondelete="CASCADE")
+    name: str                                             # as written
+    name_key: str                                         # NFKC, casefolded: what makes two the same
+
+
+class ConversationTag(SQLModel, table=True):
+    __tablename__ = "conversation_tag"
+    conversation_id: str = Field(foreign_key="conversation.id", primary_key=True, ondelete="CASCADE")
+    tag_id: str = Field(foreign_key="tag.id", primary_key=True, index=True, ondelete="CASCADE")
 
 
 class Message(SQLModel, table=True):
@@ -138,6 +175,17 @@ class Message(SQLModel, table=True):
     created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
 
 
+class DownloadState(StrEnum):
+    """Of DESIGN's chain, what a download goes through. ABSENT is no row at all, or ON_DISK one that was removed."""
+
+    QUEUED = "queued"                # waits for its turn, or for the hours in which downloads may run
+    DOWNLOADING = "downloading"
+    VERIFYING = "verifying"          # all bytes are here; their hashes are computed
+    ON_DISK = "on_disk"              # whole, checked, and known as a model
+    PAUSED = "paused"                # by a person, or as the disk is full; `reason` says which
+    FAILED = "failed"                # `reason` says why, and what to do
+
+
 class Model(SQLModel, table=True):
     """A language model on this machine's disk. The file is only referenced, unless it lies in the models folder."""
 
@@ -154,9 +202,34 @@ class Model(SQLModel, table=True):
     # LoRA adapters laid over it: {path, scale, size_bytes, modified_ns} of each.
     adapters: list[dict[str, Any]] = Field(default_factory=list, sa_column=Column(JSON, nullable=False))
     embeds: bool = False                                  # it makes vectors of texts, and cannot chat
+    # Where it came from: repository and commit at the hub; "" where it was brought as a file.
+    repo: str = ""
+    commit_sha: str = ""
+    # All files of it, where there are several or their hashes are known: {path, size_bytes, sha256} of each.
+    files: list[dict[str, Any]] = Field(default_factory=list, sa_column=Column(JSON, nullable=False))
     is_starter: bool = False
     is_default: bool = False
     added_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+
+
+class Download(SQLModel, table=True):
+    """A model on its way from the hub. How far it has got stands beside its files, not here: see `app.hub.journal`."""
+
+    __tablename__ = "download"
+    id: str = Field(default_factory=new_id, primary_key=True)
+    key: str = Field(unique=True, index=True)             # repository and first file: the same model is one download
+    repo: str
+    commit_sha: str
+    label: str                                            # "Q4_K_M", or the file's name where it says none
+    layout: str                                           # "own" or "shared": where its files go
+    files: list[dict[str, Any]] = Field(sa_column=Column(JSON, nullable=False))     # name, size_bytes, sha256, git_oid
+    total_bytes: int
+    done_bytes: int = 0                                   # when it last stopped; while it runs, memory knows better
+    state: DownloadState = Field(default=DownloadState.QUEUED, index=True, sa_type=stored_as_value(DownloadState))
+    reason: str = ""
+    model_id: str | None = None                           # once it is ON_DISK
+    created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+    updated_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
 
 
 class UserSetting(SQLModel, table=True):

@@ -34,21 +34,11 @@ def initials(name: str) -> str:
     return letters.upper()
 
 
-def day_group(at: datetime, now: datetime) -> str:
-    """Under which heading of the sidebar a chat stands. Both times are local."""
-    days = (now.date() - at.date()).days
-    if days <= 0:
-        return t("today")
-    if days == 1:
-        return t("yesterday")
-    return t("last-week") if days <= 7 else t("earlier")
-
-
 def day_label(at: datetime, now: datetime) -> str:
     """"Today", "14 Nov", "14 Nov 2025": the day of something in a list. Both times are local."""
     days = (now.date() - at.date()).days
     if days <= 1:
-        return day_group(at, now)
+        return t("yesterday") if days == 1 else t("today")
     return format_skeleton("MMMd" if at.year == now.year else "yMMMd", at, locale=_locale())
 
 

@@ -13,13 +13,20 @@ from app.services.accounts import AccountService
 from app.services.changes import Changes
 from app.services.chat import ChatService
 from app.services.conversations import ConversationService
+from app.services.downloads import DownloadService
 from app.services.engines import EngineRegistry, Loader
 from app.services.exports import ExportService
 from app.services.generations import GenerationService
+from app.services.hub import HubService
 from app.services.imports import ImportService
+from app.services.listing import ListingService
 from app.services.models import ModelService, spec_of
 from app.services.optimizer import ModelOptimizer
+from app.services.organise import OrganiseService
+from app.services.searching import SearchService
+from app.services.titles import TitleService
 from app.settings import Settings
+from app.vault import Vault
 from engine.disk_cache.cache import DiskCache
 from engine.load import LoadLimits
 from store.database import Database
@@ -39,13 +46,20 @@ class Services:
     changes: Changes
     accounts: AccountService
     conversations: ConversationService
+    vault: Vault
+    hub: HubService
     models: ModelService
+    downloads: DownloadService
     optimizer: ModelOptimizer
     engines: EngineRegistry
     generations: GenerationService
     chat: ChatService
     exports: ExportService
     imports: ImportService
+    organise: OrganiseService
+    listing: ListingService
+    searching: SearchService
+    titles: TitleService
 
     @classmethod
     def open(cls, settings: Settings, loader: Loader) -> Services:
@@ -58,16 +72,22 @@ class Services:
         accounts = AccountService(db, settings)
         conversations = ConversationService(db, changes)
         models = ModelService(db, engines, changes, settings)
+        vault = Vault(settings.data_dir)
+        hub = HubService(db, engines, settings, vault)
+        downloads = DownloadService(db, hub, models, changes, settings)
         optimizer = ModelOptimizer(models, settings, limits)
         generations = GenerationService(db, engines, changes)
         chat = ChatService(db, conversations, generations, models, changes)
         exports, imports = ExportService(db), ImportService(db, changes, settings)
         conversations.on_deleted(generations.conversation_deleted)
         accounts.on_access_ended(generations.access_ended)
+        titles = TitleService(db, engines, generations, changes)
+        generations.on_ended(titles.answer_ended)
         accounts.on_access_ended(imports.access_ended)
         return cls(
-            settings, db, disk_cache, changes, accounts, conversations, models, optimizer, engines, generations, chat,
-            exports, imports,
+            settings, db, disk_cache, changes, accounts, conversations, vault, hub, models, downloads, optimizer,
+            engines, generations, chat, exports, imports, OrganiseService(db, conversations, changes),
+            ListingService(db), SearchService(db), titles,
         )
 
     async def start(self) -> None:
@@ -76,6 +96,7 @@ class Services:
             log.info("answers were interrupted by the last stop", count=num_interrupted)
         await self.imports.remove_leftovers()
         await self.models.register_starter()
+        await self.downloads.start()
         self.disk_cache.start()
 
     async def keep_tidy(self) -> None:
@@ -90,6 +111,9 @@ class Services:
     async def stop(self) -> None:
         """End what runs, each answer saved with its text, and free the models. Idempotent; the database stays open."""
         await self.imports.close()
+        await self.titles.close()
+        await self.downloads.close()
+        await self.hub.close()
         await self.generations.close()
         await self.engines.close()
         await asyncio.to_thread(self.disk_cache.close)

@@ -51,9 +51,7 @@ class ConversationService:
         return conversation
 
     async def rename(self, user_id: str, conversation_id: str, title: str) -> Conversation:
-        title = clean_title(title)
-        if not title:
-            raise InvalidInput(Said("error-title-missing"), field="title")
+        title = checked_title(title)
         conversation = _found(await self._db.run(conversations.rename, user_id, conversation_id, title))
         self._changes.announce(user_id, Change("conversations", conversation_id))
         return conversation
@@ -61,13 +59,20 @@ class ConversationService:
     async def delete(self, user_id: str, conversation_id: str) -> None:
         """Out of sight at once; gone for good when `purge_deleted` comes by. Until then `restore` brings it back."""
         _must(await self._db.run(conversations.mark_deleted, user_id, conversation_id))
-        for callback in self._on_deleted:
-            callback(user_id, conversation_id)
+        self.deleted(user_id, conversation_id)
         self._changes.announce(user_id, Change("conversations", conversation_id))
 
     async def restore(self, user_id: str, conversation_id: str) -> None:
         _must(await self._db.run(conversations.restore, user_id, conversation_id))
         self._changes.announce(user_id, Change("conversations", conversation_id))
+
+    async def reveal(self, user_id: str, conversation_id: str, message_id: str) -> None:
+        """Show the branch on which this message of the chat stands, unless that is shown already."""
+        shown = await self.thread(user_id, conversation_id)
+        if all(item.message.id != message_id for item in shown):
+            message = _found(await self._db.read(messages.get, user_id, message_id))
+            _must(message.conversation_id == conversation_id)
+            await self.select_branch(user_id, message_id)
 
     async def select_branch(self, user_id: str, message_id: str) -> None:
         """Show the branch through this message, down to the newest leaf under it."""
@@ -75,15 +80,29 @@ class ConversationService:
         self._changes.announce(user_id, Change("thread", conversation.id))
 
     async def search(self, user_id: str, text: str, limit: int = 20) -> list[SearchHit]:
+        """Plain words; what the sidebar's search understands beside them is in `app.services.searching`."""
         return await self._db.read(search.search, user_id, text, limit=limit)
 
     async def purge_deleted(self, older_than: timedelta) -> int:
         """Everybody's chats that were deleted longer ago than this. How many there were."""
         return await self._db.run(conversations.purge, now() - older_than)
 
+    def deleted(self, user_id: str, conversation_id: str) -> None:
+        """Tell those who asked by `on_deleted`."""
+        for callback in self._on_deleted:
+            callback(user_id, conversation_id)
+
     def on_deleted(self, callback: Callable[[str, str], None]) -> None:
         """`callback(user_id, conversation_id)` after each deletion: what still writes there should stop."""
         self._on_deleted.append(callback)
+
+
+def checked_title(title: str) -> str:
+    """As a person wrote it, tidied. Raises InvalidInput where nothing is left."""
+    title = clean_title(title)
+    if not title:
+        raise InvalidInput(Said("error-title-missing"), field="title")
+    return title
 
 
 def title_from(text: str) -> str:

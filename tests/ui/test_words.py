@@ -17,7 +17,6 @@ from ui.words import (
     brief,
     context,
     date,
-    day_group,
     day_label,
     greeting,
     initials,
@@ -45,21 +44,6 @@ def test_the_greeting_fits_the_hour(hour: int, words: str) -> None:
 )
 def test_initials_are_of_the_first_and_the_last_name(name: str, letters: str) -> None:
     assert initials(name) == letters
-
-
-@pytest.mark.parametrize(
-    ("at", "group"),
-    [
-        (datetime(2026, 3, 10, 0, 1), "Today"),
-        (datetime(2026, 3, 9, 23, 59), "Yesterday"),
-        (datetime(2026, 3, 8, 23, 59), "Previous 7 days"),
-        (datetime(2026, 3, 3, 0, 0), "Previous 7 days"),
-        (datetime(2026, 3, 2, 23, 59), "Earlier"),
-        (datetime(2026, 3, 11, 1, 0), "Today"),      # a clock that was set back
-    ],
-)
-def test_chats_stand_under_their_calendar_day(at: datetime, group: str) -> None:
-    assert day_group(at, NOON) == group
 
 
 def test_numbers_have_units_and_a_space() -> None:

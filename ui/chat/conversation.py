@@ -58,6 +58,10 @@ class ConversationView:
         """Errors stand where the next thing is done."""
         self._composer.refuse(told(error))
 
+    def reveal(self, message_id: str) -> None:
+        """Go to this message of the branch that is shown, and mark it for a moment."""
+        self._thread.reveal(message_id)
+
     def print_all(self) -> None:
         self._thread.print_all()
 

@@ -57,6 +57,20 @@ export default {
       this.atEnd = true;
       this.settle();
     },
+    // Once it is on the page: it arrives after this call.
+    reveal(id, tries = 120) {
+      const message = this.$el.querySelector(`[data-message="${CSS.escape(id)}"]`);
+      if (!message) return tries && requestAnimationFrame(() => this.reveal(id, tries - 1));
+      this.atEnd = false;
+      const place = () => message.scrollIntoView({ block: "start" });
+      place();
+      requestAnimationFrame(place); // what stands above may only now have its height
+      message.classList.add("nk-found-message");
+      message.tabIndex = -1;
+      if (!document.activeElement?.matches("input, textarea")) message.focus({ preventScroll: true }); // who writes already, writes on
+      message.addEventListener("animationend", () => message.classList.remove("nk-found-message"), { once: true });
+      return undefined;
+    },
     // Once that many messages are on the page: they arrive after this call.
     print(numMessages) {
       const isWhole = this.$el.querySelector(".nk-messages").children.length >= numMessages;

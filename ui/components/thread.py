@@ -47,6 +47,14 @@ class Thread(Element, component="thread.js"):
     def to_end(self) -> None:
         self.run_method("toEnd")
 
+    def reveal(self, message_id: str) -> None:
+        """Go to this message, wherever it is in the branch, and mark it for a moment."""
+        messages = [item.message.id for item in self._messages if item.message.role is not MessageRole.SYSTEM]
+        if message_id in messages:
+            self._num_shown = max(self._num_shown, len(messages) - messages.index(message_id) + NUM_SHOWN // 6)
+            self._show()
+            self.run_method("reveal", message_id)
+
     def print_all(self) -> None:
         """Open the browser's printing, with every message of the branch on the page."""
         self._num_shown = max(self._num_shown, len(self._messages))
@@ -99,7 +107,7 @@ class Thread(Element, component="thread.js"):
         self._shown[item.message.id] = element
 
     def _bubble(self, item: ThreadMessage) -> Element:
-        with tag("div", "nk-turn-me") as turn:
+        with tag("div", "nk-turn-me", data_message=item.message.id) as turn:
             tag("div", "nk-bubble", item.message.content, dir="auto")
         return turn
 

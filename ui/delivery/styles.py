@@ -13,7 +13,9 @@ from collections.abc import Iterator
 
 from ui.delivery.files import ASSETS, MadeFile, nicegui_file, version_of
 
-STYLES = ("tokens", "nicegui", "components", "prose", "app", "commands", "reach")   # each may change those before it
+STYLES = (      # in this order: each may change the former
+    "tokens", "nicegui", "components", "prose", "app", "sidebar", "commands", "reach",
+)
 LAYERS = "theme, base, quasar, nicegui, components, utilities, overrides, quasar_importants"    # NiceGUI's template's
 LEFT_OUT = ASSETS / "vendor" / "quasar" / "left_out.json"
 

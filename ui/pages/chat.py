@@ -30,9 +30,13 @@ from ui.language import t, told
 from ui.place import nothing_leaves_line
 
 
-async def chat_page(services: Services, request: Request, conversation_id: str | None) -> None:
-    page = ChatPage(services, await Frame.make(services, request), ui.context.client, request.query_params.get("model"))
-    if not await page.build(conversation_id, is_mac="Mac OS" in request.headers.get("user-agent", "")):
+async def chat_page(
+    services: Services, request: Request, conversation_id: str | None, message_id: str | None = None
+) -> None:
+    """`message_id`: where in the chat to go to."""
+    model_id = request.query_params.get("model")
+    page = ChatPage(services, await Frame.make(services, request), ui.context.client, model_id)
+    if not await page.build(conversation_id, message_id, is_mac="Mac OS" in request.headers.get("user-agent", "")):
         ui.context.client.status_code = 404
 
 
@@ -59,7 +63,7 @@ class ChatPage:
             print=self._print_this, delete=self._delete_this,
         ))
 
-    async def build(self, conversation_id: str | None, *, is_mac: bool) -> bool:
+    async def build(self, conversation_id: str | None, message_id: str | None, *, is_mac: bool) -> bool:
         """False where there is no such chat; the page then says so."""
         with self._frame.around(label=t("chats"), sidebar=lambda: self._chats.build(is_mac=is_mac)):
             with tag("header", "nk-head"):
@@ -71,11 +75,12 @@ class ChatPage:
         ui.on("nk_location", lambda event: self._follow_location(event.args))
         self._client.on_delete(self._services.changes.watch(self._user.id, self._on_change))
         self._models = await self._services.models.list()
-        return await self._show(conversation_id)
+        await self._chats.read(is_first=True)
+        return await self._show(conversation_id, message_id)
 
     # --- which chat is shown ------------------------------------------------------------------------------------------
 
-    async def _show(self, conversation_id: str | None) -> bool:
+    async def _show(self, conversation_id: str | None, message_id: str | None = None) -> bool:
         """Fill the main column anew. Reading takes a while, and people click quickly: what they want last is shown."""
         self._wanted_id = conversation_id
         conversation: Conversation | None = None
@@ -83,6 +88,8 @@ class ChatPage:
         is_found = True
         if conversation_id is not None:
             try:
+                if message_id is not None:
+                    message_id = await self._reveal(conversation_id, message_id)
                 conversation = await self._services.conversations.get(self._user.id, conversation_id)
                 messages = await self._services.conversations.thread(self._user.id, conversation_id)
             except NotFound:
@@ -103,8 +110,18 @@ class ChatPage:
         self._head.show_chat(self._conversation)
         self._show_messages(messages)
         self._show_models()
-        await self._show_list()
+        self._show_list()
+        if self._talk is not None and message_id is not None:
+            self._talk.reveal(message_id)
         return is_found
+
+    async def _reveal(self, conversation_id: str, message_id: str) -> str | None:
+        """Bring the message's branch to the front. None where that message is gone: the chat is shown as it is."""
+        try:
+            await self._services.conversations.reveal(self._user.id, conversation_id, message_id)
+        except NotFound:
+            return None
+        return message_id
 
     def _make_hello(self) -> None:
         self._hello = Hello(self._user.name, self._make_first_composer)
@@ -117,10 +134,10 @@ class ChatPage:
             on_stop=self._nothing_to_stop,
         )
 
-    async def _open(self, conversation_id: str) -> None:
-        if self._wanted_id != conversation_id:
-            self._go_to(f"/c/{conversation_id}")
-            await self._show(conversation_id)
+    async def _open(self, conversation_id: str, message_id: str | None = None) -> None:
+        if self._wanted_id != conversation_id or message_id is not None:
+            self._go_to(f"/c/{conversation_id}" + (f"?m={message_id}" if message_id else ""))
+            await self._show(conversation_id, message_id)
 
     async def _new_chat(self) -> None:
         if self._wanted_id is not None:
@@ -137,11 +154,13 @@ class ChatPage:
         """Only the address. Through the client, since the element that the caller was called by may be gone by then."""
         self._client.run_javascript(f'history.{how}({{}}, "", "{path}")')
 
-    async def _follow_location(self, path: str) -> None:
+    async def _follow_location(self, address: str) -> None:
         """The browser's back and forward."""
+        path, _, query = address.partition("?")
         wanted = path.removeprefix("/c/") if path.startswith("/c/") else None
-        if wanted != self._wanted_id:
-            await self._show(wanted)
+        message_id = query.removeprefix("m=") if query.startswith("m=") else None
+        if wanted != self._wanted_id or message_id is not None:
+            await self._show(wanted, message_id)
 
     # --- what a person does outside of a conversation -----------------------------------------------------------------
 
@@ -192,6 +211,8 @@ class ChatPage:
     # --- bringing the page up to date ---------------------------------------------------------------------------------
 
     def _on_change(self, change: Change) -> None:
+        if change.kind == "downloads":      # twice a second while one runs, and nothing here shows it
+            return
         is_here = self._wanted_id is not None and self._wanted_id == change.conversation_id
         self._mark_stale("models" if change.kind == "models" else "thread" if is_here else "list")
 
@@ -212,7 +233,8 @@ class ChatPage:
                 if "thread" in stale and self._wanted_id is not None:
                     await self._refresh_thread(self._wanted_id)
                 if stale - {"models"}:
-                    await self._show_list()
+                    await self._chats.read()
+                    self._show_list()
         finally:
             self._is_refreshing = False
 
@@ -251,8 +273,8 @@ class ChatPage:
                 return known[model_id]
         return next((entry for entry in self._models if entry.model.is_default), None)
 
-    async def _show_list(self) -> None:
-        await self._chats.show(self._conversation.id if self._conversation else None)
+    def _show_list(self) -> None:
+        self._chats.show(self._conversation.id if self._conversation else None)
         here = self._conversation.title if self._conversation else t("new-chat") if self._hello else "Not here"
         self._head.show_heading("" if self._hello else here)
         if self._talk is not None:

@@ -13,6 +13,7 @@ from ui.components.dialog import field, show_problem
 from ui.components.elements import button, tag
 from ui.components.frame import Frame, narrow_head, rail
 from ui.components.preference_settings import PreferenceSettings
+from ui.components.titles_setting import titles_setting
 from ui.language import t, told
 
 
@@ -34,6 +35,7 @@ async def settings_page(services: Services, request: Request) -> None:
             _section(t("settings-writing"))
             with tag("div", "nk-card nk-list"):
                 preferences.build_writing()
+                await titles_setting(services, frame.user)
             _section(t("settings-password"))
             with tag("div", "nk-card"):
                 _password_form(services, frame, request.state.session_token)

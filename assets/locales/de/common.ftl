@@ -41,8 +41,6 @@ greeting-evening = Guten Abend, { $name }
 greeting-night = Hallo, { $name }
 today = Heute
 yesterday = Gestern
-last-week = Letzte 7 Tage
-earlier = Früher
 
 # Zahlen mit Einheiten
 size-gib = { $number } GiB

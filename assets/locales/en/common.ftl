@@ -41,8 +41,6 @@ greeting-evening = Good evening, { $name }
 greeting-night = Hello, { $name }
 today = Today
 yesterday = Yesterday
-last-week = Previous 7 days
-earlier = Earlier
 
 # Numbers with their units; the numbers come written as the reader's language writes them
 size-gib = { $number } GiB
