@@ -32,7 +32,10 @@ POLICY_VIOLATION = 1008         # websocket close code
 WEBSOCKET_FOLDER = "/_nicegui_ws/"
 KEY_FOLDERS = ("/v1", "/metrics")               # where an API key is good, beside the session: not for pages
 OPEN_TO_ALL = frozenset(
-    {"/login", "/setup", "/favicon.ico", "/healthz", "/chat/completions", "/completions", "/embeddings"}
+    {
+        "/login", "/setup", "/favicon.ico", "/healthz", "/chat/completions", "/completions", "/embeddings",
+        "/manifest.webmanifest", "/sw.js", "/away",     # of the browser's app: see ui/web_app.py
+    }
 )
 ASSETS_FOLDER = "/assets/"
 

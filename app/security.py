@@ -12,6 +12,8 @@ import unicodedata
 
 from passlib.hash import argon2
 
+from app.language import Said
+
 SESSION_COOKIE = "inglenook_session"
 MIN_PASSWORD_CHARS = 8
 MAX_PASSWORD_CHARS = 1024
@@ -37,11 +39,11 @@ def waste_time_of_verifying(password: str) -> None:
 def password_problem(password: str) -> str | None:
     """Why this cannot become a password, as a sentence; None if it can."""
     if len(password) < MIN_PASSWORD_CHARS:
-        return f"Choose a password of at least {MIN_PASSWORD_CHARS} characters."
+        return Said("error-password-short", count=MIN_PASSWORD_CHARS)
     if len(password) > MAX_PASSWORD_CHARS:
-        return f"Choose a password of at most {MAX_PASSWORD_CHARS} characters."
+        return Said("error-password-long", count=MAX_PASSWORD_CHARS)
     if _has_surrogate(password):
-        return "This password holds a broken character. Type it again."
+        return Said("error-password-broken")
     return None
 
 
@@ -53,11 +55,11 @@ def clean_name(name: str) -> str:
 def name_problem(name: str) -> str | None:
     """Why this cleaned name cannot be used, as a sentence; None if it can."""
     if not name:
-        return "Choose a name."
+        return Said("error-name-missing")
     if len(name) > MAX_NAME_CHARS:
-        return f"Choose a name of at most {MAX_NAME_CHARS} characters."
+        return Said("error-name-long", count=MAX_NAME_CHARS)
     if any(unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co", "Cn") for char in name):
-        return "Choose a name without control characters or invisible ones."
+        return Said("error-name-invisible")
     return None
 
 

@@ -11,19 +11,21 @@ from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import quote, urlsplit
 
-from fastapi import APIRouter, Form, Request, Response
+from fastapi import APIRouter, Depends, Form, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from app.errors import AppError, Conflict, InvalidInput, NotAllowed, TooManyAttempts
+from app.language import Language
 from app.security import MIN_PASSWORD_CHARS, SESSION_COOKIE
 from app.services.container import Services
 from app.settings import Settings
 from store.tables import User
 from ui.components.elements import MARK
+from ui.language import LANGUAGE_SETTING, here, speak_in_request, t, told, wanted_language
 from ui.place import is_here
-from ui.theme import ICONS, asset
+from ui.theme import ICONS, asset, web_app_head
 
 SEE_OTHER = 303
 
@@ -37,12 +39,14 @@ templates = Environment(
     trim_blocks=True, lstrip_blocks=True,
 )
 templates.globals |= {
-    "asset": asset, "icon": _icon, "icons": Markup(ICONS), "mark": MARK, "min_password": MIN_PASSWORD_CHARS,
+    "asset": asset, "icon": _icon, "icons": Markup(ICONS), "mark": MARK, "min_password": MIN_PASSWORD_CHARS, "t": t,
+    "web_app_head": lambda language: Markup(web_app_head(language)),
 }
 
 
 def page(template: str, status_code: int = 200, /, **values: Any) -> HTMLResponse:
-    html = templates.get_template(template).render(values)
+    """In the language of the request: see `speak_in_request`."""
+    html = templates.get_template(template).render(values, language=here())
     return HTMLResponse(html, status_code, headers={"Cache-Control": "no-store"})
 
 
@@ -51,8 +55,18 @@ def place_of(settings: Settings) -> dict[str, Any]:
     return {"is_here": is_here(settings), "host_name": socket.gethostname()}
 
 
+async def language_of(services: Services, request: Request) -> Language:
+    """Of who is signed in, what they chose; of anybody else, what their browser asks for."""
+    user: User | None = request.state.user
+    setting = await services.accounts.get_setting(user.id, LANGUAGE_SETTING) if user is not None else None
+    return wanted_language(setting, request)
+
+
 def gate_routes(services: Services) -> APIRouter:
-    router = APIRouter(include_in_schema=False)
+    async def speak(request: Request) -> None:
+        speak_in_request(await language_of(services, request))
+
+    router = APIRouter(include_in_schema=False, dependencies=[Depends(speak)])
     accounts, settings = services.accounts, services.settings
     place = place_of(settings)
 
@@ -143,4 +157,4 @@ def _problem_field(problem: AppError) -> str:
     return "password" if isinstance(problem, InvalidInput) and problem.field == "password" else "name"
 
 
-templates.filters["field"] = _problem_field
+templates.filters |= {"field": _problem_field, "told": told}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, cast
 
 from fastapi import FastAPI, HTTPException, Request
 from fastapi.responses import FileResponse, Response
@@ -12,11 +12,11 @@ from nicegui.translations import translations
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
-from app.language import language_named
+from app.language import language_named, languages, preferred_language
 from app.services.container import Services
 from ui.delivery.install import deliver
-from ui.gate import gate_routes, page, place_of
-from ui.language import words_script
+from ui.gate import gate_routes, language_of, page, place_of
+from ui.language import NICEGUI_NAMES, speak_in_request, t, words_script
 from ui.lists import list_routes
 from ui.pages.chat import chat_page
 from ui.pages.library import library_page
@@ -25,6 +25,7 @@ from ui.pages.settings import settings_page
 from ui.sockets import hold_sockets_to_their_pages
 from ui.stream import stream_routes
 from ui.theme import ASSETS
+from ui.web_app import web_app_routes
 
 RECONNECT_TIMEOUT_S = 20.0      # how long a page that lost its line is kept: a short walk between two access points
 LANGUAGE: Final = "en-US"
@@ -34,6 +35,7 @@ DAY_S = 24 * 3600
 
 def install(app: FastAPI, services: Services) -> None:
     app.include_router(gate_routes(services))
+    app.include_router(web_app_routes(services))
     app.include_router(stream_routes(services))
     app.include_router(list_routes(services))
     deliver(app)
@@ -41,10 +43,12 @@ def install(app: FastAPI, services: Services) -> None:
     _forget_earlier_install()
     _make_pages(services)
     hold_sockets_to_their_pages()
-    translations[LANGUAGE] |= {
-        "connection_lost": "Connection lost.",
-        "trying_to_reconnect": "Trying again. Your answer goes on.",
-    }
+    for language in languages().values():
+        nicegui_words = cast(dict[str, dict[str, str]], translations)[NICEGUI_NAMES.get(language.code, language.code)]
+        nicegui_words |= {
+            "connection_lost": language("connection-lost"),
+            "trying_to_reconnect": language("connection-again"),
+        }
     ui.run_with(
         app,
         title="Inglenook",
@@ -80,28 +84,31 @@ def _make_pages(services: Services) -> None:
     async def chat(request: Request, conversation_id: str, m: str | None = None) -> None:
         await chat_page(services, request, conversation_id, m)
 
-    @ui.page("/models", title="Models · Inglenook", response_timeout=PAGE_TIMEOUT_S)
+    @ui.page("/models", response_timeout=PAGE_TIMEOUT_S)
     async def models(request: Request) -> None:
         await models_page(services, request)
 
-    @ui.page("/library", title="Library · Inglenook", response_timeout=PAGE_TIMEOUT_S)
+    @ui.page("/library", response_timeout=PAGE_TIMEOUT_S)
     async def library(request: Request) -> None:
         await library_page(services, request)
 
-    @ui.page("/settings", title="Settings · Inglenook", response_timeout=PAGE_TIMEOUT_S)
+    @ui.page("/settings", response_timeout=PAGE_TIMEOUT_S)
     async def settings(request: Request) -> None:
         await settings_page(services, request)
 
     @nicegui_app.exception_handler(404)
     async def not_found(request: Request, error: Exception) -> Response:
-        return _lost(services, 404, "Nothing here", "There is no page at this address.")
+        speak_in_request(await language_of(services, request))
+        return _lost(services, 404, "lost")
 
     @nicegui_app.exception_handler(Exception)
     async def broken(request: Request, error: Exception) -> Response:      # it is raised on, and logged, after this
-        return _lost(services, 500, "Something broke here", "It is written down in Inglenook’s log. Try it once more.")
+        speak_in_request(preferred_language(request.headers.get("accept-language", "")))
+        return _lost(services, 500, "broken")
 
 
-def _lost(services: Services, status_code: int, title: str, text: str) -> Response:
+def _lost(services: Services, status_code: int, what: str) -> Response:
+    title, text = t(f"{what}-title"), t(f"{what}-about")
     return page("lost.html", status_code, title=title, text=text, **place_of(services.settings))
 
 

@@ -6,6 +6,7 @@ import ipaddress
 import socket
 
 from app.settings import Settings
+from ui.language import t
 
 
 def is_here(settings: Settings) -> bool:
@@ -18,13 +19,9 @@ def is_here(settings: Settings) -> bool:
 
 def stays_line(settings: Settings) -> str:
     """The fact under the composer."""
-    if is_here(settings):
-        return "Stays on this computer. Check what matters."
-    return f"Stays at {socket.gethostname()}. Check what matters."
+    return t("stays-here") if is_here(settings) else t("stays-at", host=socket.gethostname())
 
 
 def nothing_leaves_line(settings: Settings) -> str:
     """The same, on an empty page."""
-    if is_here(settings):
-        return "Nothing you write leaves this computer."
-    return f"Nothing you write leaves {socket.gethostname()}."
+    return t("nothing-leaves-here") if is_here(settings) else t("nothing-leaves-host", host=socket.gethostname())

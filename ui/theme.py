@@ -12,6 +12,7 @@ from app.language import Language
 from ui.language import words_script
 
 ASSETS = Path(__file__).resolve().parent.parent / "assets"
+LIGHT, DARK = "#FCFAF8", "#171412"      # --bg of tokens.css, for what the browser paints itself
 ICONS = (ASSETS / "icons" / "lucide.svg").read_text(encoding="utf-8")
 
 
@@ -72,11 +73,21 @@ def words_address(language: Language) -> str:
     return f"/assets/words/{language.code}.js?v={digest}"
 
 
+def web_app_head(language: Language) -> str:
+    """What makes this an app of the browser, in the head of every page: see ui/web_app.py."""
+    return (
+        f'<link rel="manifest" href="/manifest.webmanifest?lang={language.code}">\n'
+        f'<meta name="theme-color" media="(prefers-color-scheme: light)" content="{LIGHT}">\n'
+        f'<meta name="theme-color" media="(prefers-color-scheme: dark)" content="{DARK}">\n'
+        '<meta name="apple-mobile-web-app-title" content="Inglenook">'
+    )
+
+
 def dress(theme: Theme, language: Language) -> ui.dark_mode:
     """Put the look on the page that is being made. The result's `value` changes the theme later on."""
     around = next(ui.context.client.content.ancestors())
     around.props("role=presentation")       # Quasar's own <main>, with ours and the sidebar in it
-    ui.add_head_html(f'{HEAD}\n<script src="{words_address(language)}"></script>')
+    ui.add_head_html(f'{HEAD}\n{web_app_head(language)}\n<script src="{words_address(language)}"></script>')
     ui.add_body_html(_BEFORE_PAINT % (theme, language.direction) + f"<div hidden>{ICONS}</div>")
     return ui.dark_mode(theme.is_dark)
 

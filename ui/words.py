@@ -1,26 +1,26 @@
-"""Numbers, times and names as people read them. Pure functions, used by pages and by the stream route."""
+"""Numbers, times and names as people read them, in their language. Used by pages and by the stream route."""
 
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Final
+
+from babel.dates import format_date, format_skeleton
+from babel.numbers import format_decimal
 
 from store.tables import Model
+from ui.language import here, t
 
 GIB = 2**30
 MIB = 2**20
+LOCALES_OF_NUMBERS: Final = {"en": "en_GB"}       # "14 Nov 2026", as the rest of our English
 
 
 def greeting(name: str, at: datetime) -> str:
     """`at` is local time."""
-    if 5 <= at.hour < 12:
-        part = "Good morning"
-    elif 12 <= at.hour < 18:
-        part = "Good afternoon"
-    elif 18 <= at.hour < 23:
-        part = "Good evening"
-    else:
-        part = "Hello"
-    return f"{part}, {first_name(name)}"
+    parts = {range(5, 12): "morning", range(12, 18): "day", range(18, 23): "evening"}
+    part = next((word for hours, word in parts.items() if at.hour in hours), "night")
+    return t(f"greeting-{part}", name=first_name(name))
 
 
 def first_name(name: str) -> str:
@@ -34,11 +34,30 @@ def initials(name: str) -> str:
     return letters.upper()
 
 
+def day_label(at: datetime, now: datetime) -> str:
+    """"Today", "14 Nov", "14 Nov 2025": the day of something in a list. Both times are local."""
+    days = (now.date() - at.date()).days
+    if days <= 1:
+        return t("yesterday") if days == 1 else t("today")
+    return format_skeleton("MMMd" if at.year == now.year else "yMMMd", at, locale=_locale())
+
+
+def date(at: datetime) -> str:
+    """"14 Nov 2026". `at` is local time."""
+    return format_date(at, "medium", locale=_locale())
+
+
+def number(value: float, digits: int | None = 0) -> str:
+    """As the reader's language writes it, with that many digits behind the point; None: those that it has, up to 3."""
+    form = None if digits is None else f"#,##0.{'0' * digits}".rstrip(".")
+    return format_decimal(value if digits is None else round(value, digits), format=form, locale=_locale())
+
+
 def size(num_bytes: int) -> str:
     """"4.9 GiB"; below a tenth of that, "98 MiB"."""
     if num_bytes >= GIB / 10:
-        return f"{num_bytes / GIB:.1f} GiB"
-    return f"{num_bytes / MIB:.0f} MiB"
+        return t("size-gib", number=number(num_bytes / GIB, 1))
+    return t("size-mib", number=number(num_bytes / MIB))
 
 
 def context(num_tokens: int) -> str:
@@ -48,23 +67,25 @@ def context(num_tokens: int) -> str:
 
 def seconds(value: float) -> str:
     if value < 60:
-        return f"{value:.1f} s"
+        return t("unit-seconds", number=number(value, 1))
     minutes, rest = divmod(round(value), 60)
-    return f"{minutes} min {rest} s"
+    return t("unit-minutes", minutes=minutes, seconds=rest)
 
 
 def brief(value_s: float) -> str:
     """A time that is known to two digits: "1.9 s", "34 s", "420 ms"."""
     rounded_s = float(f"{value_s:.2g}")
-    return f"{rounded_s:g} s" if rounded_s >= 1 else f"{rounded_s * 1000:g} ms"
+    unit, value = ("seconds", rounded_s) if rounded_s >= 1 else ("milliseconds", rounded_s * 1000)
+    return t(f"unit-{unit}", number=number(float(f"{value:g}"), None))
 
 
 def speed(tokens_per_s: float) -> str:
-    return f"{tokens_per_s:.0f} tok/s" if tokens_per_s >= 10 or not tokens_per_s else f"{tokens_per_s:.1f} tok/s"
+    digits = 0 if tokens_per_s >= 10 or not tokens_per_s else 1
+    return t("unit-speed", number=number(tokens_per_s, digits))
 
 
 def percent(share: float | None) -> str | None:
-    return None if share is None else f"{100 * share:.0f} %"
+    return None if share is None else t("unit-percent", number=number(100 * share))
 
 
 def ordinal(number: int) -> str:
@@ -73,8 +94,8 @@ def ordinal(number: int) -> str:
     return f"{number}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th') }"
 
 
-def count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+def _locale() -> str:
+    return LOCALES_OF_NUMBERS.get(here().code, here().code)
 
 
 def model_label(model: Model) -> str:

@@ -10,9 +10,11 @@ from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
-from app.errors import AppError, InvalidInput, ModelNotFound, error_body, status_of
+from app.errors import AppError, InvalidInput, ModelNotFound, error_body, said, status_of
+from app.language import in_language, language_named
 from engine.errors import ContextLengthExceeded, EngineError, InvalidRequest
 
+PAGE_LANGUAGE_HEADER = "Inglenook-Language"     # of our own pages, which show what comes. The API is English
 CLIENT_CLOSED_REQUEST = 499     # nginx's number, for whoever reads it inside
 _HTTP_ERROR_TYPES = {401: "authentication_error", 403: "permission_error", 404: "not_found_error"}
 
@@ -52,9 +54,12 @@ def _param_of(error: Exception) -> str | None:
 
 def _answer_known(request: Request, error: Exception) -> JSONResponse:
     status, _, _ = status_of(error)
+    body = body_of(error)
+    if language := language_named(request.headers.get(PAGE_LANGUAGE_HEADER)):
+        body["error"]["message"] = in_language(said(error), language)
     retry_after_s = getattr(error, "retry_after_s", None)
     headers = {"Retry-After": str(retry_after_s)} if retry_after_s is not None else None
-    return JSONResponse(body_of(error), status, headers)
+    return JSONResponse(body, status, headers)
 
 
 def _answer_http(request: Request, error: Exception) -> JSONResponse:

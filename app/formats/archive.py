@@ -15,6 +15,8 @@ from functools import partial
 from pathlib import Path
 from typing import IO
 
+from app.language import Said
+
 CHUNK_BYTES = 256 * 1024
 MAX_DIRECTORY_BYTES = 8 * 2**20             # of a ZIP: about 80,000 names, which Python's reader holds at once
 MAX_UNPACKED_BYTES = 8 * 2**30
@@ -63,12 +65,12 @@ def members(path: Path, progress: Progress) -> Iterator[Member]:
         with zipfile.ZipFile(path) as archive:
             chosen = _chosen(archive.infolist())
             if not chosen:
-                raise UnreadableFile("There is no JSON file in this ZIP.")
+                raise UnreadableFile(Said("import-zip-without-json"))
             progress.num_bytes = sum(info.file_size for info in chosen)
             for info in chosen:
                 yield Member(_base_name(info), partial(_member_chunks, archive, info, progress))
     except (zipfile.BadZipFile, NotImplementedError) as error:
-        raise UnreadableFile(f"This ZIP is damaged ({error}). Download it again.") from error
+        raise UnreadableFile(Said("import-zip-damaged", detail=str(error))) from error
 
 
 def _plain_chunks(path: Path, progress: Progress) -> Iterator[bytes]:
@@ -78,19 +80,19 @@ def _plain_chunks(path: Path, progress: Progress) -> Iterator[bytes]:
 
 def _member_chunks(archive: zipfile.ZipFile, info: zipfile.ZipInfo, progress: Progress) -> Iterator[bytes]:
     if info.flag_bits & 1:
-        raise BrokenMember("It is encrypted.")
+        raise BrokenMember(Said("skipped-encrypted"))
     try:
         with archive.open(info) as file:
             yield from _chunks(file, progress)
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
-        raise BrokenMember(f"It is damaged in the ZIP ({error}).") from error
+        raise BrokenMember(Said("skipped-damaged", detail=str(error))) from error
 
 
 def _chunks(file: IO[bytes], progress: Progress) -> Iterator[bytes]:
     while chunk := file.read(CHUNK_BYTES):
         progress.num_bytes_read += len(chunk)
         if progress.num_bytes_read > MAX_UNPACKED_BYTES:
-            raise UnreadableFile(f"This file unpacks to more than {MAX_UNPACKED_BYTES // 2**30} GiB. Split it.")
+            raise UnreadableFile(Said("import-zip-large", count=MAX_UNPACKED_BYTES // 2**30))
         yield chunk
 
 
@@ -137,7 +139,7 @@ def _check_directory(path: Path) -> None:
                         sizes += _field(record, "<Q", 40)
     size = max(size for size in sizes if size != _IN_OTHER_RECORD)
     if size > MAX_DIRECTORY_BYTES:
-        raise UnreadableFile("This ZIP holds too many files. Unpack it, and import its conversations.json.")
+        raise UnreadableFile(Said("import-zip-many"))
 
 
 def _field(data: bytes, form: str, at: int) -> tuple[int, ...]:

@@ -19,6 +19,7 @@ from typing import Any
 from app.formats.chatgpt_content import Piece, piece_of
 from app.formats.tree import forest_of, in_order_of_time, newest_leaf
 from app.formats.values import BadEntry, mapping, name, text, time
+from app.language import Said
 from store.chat_places import ChatPlace
 from store.imports import IncomingConversation, IncomingMessage
 from store.messages import AnswerStats
@@ -53,7 +54,7 @@ def read_conversation(entry: Mapping[str, Any]) -> IncomingConversation:
     created_at, updated_at = time(entry.get("create_time")), time(entry.get("update_time"))
     growing, places = _gather(nodes, created_at, default_model)
     if not any(message.role is not MessageRole.SYSTEM for message in growing.values()):
-        raise BadEntry("It holds no messages.")
+        raise BadEntry(Said("skipped-empty"))
     messages = [_grown(message) for message in growing.values()]
     ordered = in_order_of_time(messages)
     moments = [message.created_at for message in ordered]

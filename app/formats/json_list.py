@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from app.language import Said
+
 MAX_ELEMENT_BYTES = 32 * 2**20
 MAX_ELEMENT_VALUES = 1_000_000      # brackets and commas: millions of tiny values take gigabytes, and seconds to parse
 MAX_DEPTH = 200
@@ -31,6 +33,10 @@ class Fault:
 
 class NotJson(ValueError):
     """The file holds no list of anything."""
+
+    def __init__(self, reason: Said) -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 class ListSplitter:
@@ -83,9 +89,9 @@ class ListSplitter:
     def finish(self) -> Iterator[Fault]:
         """After the last chunk. Raises NotJson."""
         if not self._has_begun:
-            raise NotJson("The file is empty.")
+            raise NotJson(Said("import-empty"))
         if not self._is_done:
-            yield Fault("The file ends in the middle of this one: it was cut off.")
+            yield Fault(Said("skipped-cut-off"))
 
     def _begin(self, chunk: bytes) -> int:
         """Where the elements begin; -1 while there is only space."""
@@ -95,7 +101,7 @@ class ListSplitter:
             self._element = bytearray(chunk[:len(_BOM)] if _BOM.startswith(chunk[:len(_BOM)]) else b"")
             return -1
         if rest[:1] not in (b"[", b"{"):
-            raise NotJson("This is no JSON list.")
+            raise NotJson(Said("import-no-list"))
         self._element.clear()
         self._has_begun, self._depth = True, 1
         at = len(chunk) - len(rest)
@@ -126,15 +132,15 @@ class ListSplitter:
         elif kind in _CLOSING:
             self._depth -= 1
         if self._depth > MAX_DEPTH + self._base:
-            self._refuse("It is nested too deep.")
+            self._refuse(Said("skipped-deep"))
         elif self._num_values > MAX_ELEMENT_VALUES:
-            self._refuse(f"It holds more than {MAX_ELEMENT_VALUES:,} values.")
+            self._refuse(Said("skipped-many-values", count=MAX_ELEMENT_VALUES))
 
     def _keep(self, chunk: bytes, start: int, end: int) -> None:
         if self._fault is None:
             self._element += memoryview(chunk)[start:end]
             if len(self._element) > MAX_ELEMENT_BYTES:
-                self._refuse(f"It is larger than {MAX_ELEMENT_BYTES // 2**20} MiB.")
+                self._refuse(Said("skipped-large", count=MAX_ELEMENT_BYTES // 2**20))
 
     def _refuse(self, reason: str) -> None:
         self._fault = self._fault or Fault(reason)
@@ -145,4 +151,4 @@ class ListSplitter:
         self._element.clear()
         self._fault, self._num_values = None, 0
         self._num_elements += 1
-        return taken or Fault("There is nothing between two commas.")
+        return taken or Fault(Said("skipped-nothing"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from app.language import said_again
 from store.tables import Conversation, Message, MessageRole
 
 _HEADINGS = {MessageRole.SYSTEM: "System prompt", MessageRole.USER: "You"}
@@ -17,7 +18,7 @@ def write_markdown(conversation: Conversation, branch: Sequence[Message]) -> str
         if message.reasoning:
             parts.append(f"<details>\n<summary>Thought first</summary>\n\n{message.reasoning}\n\n</details>")
         parts += [message.content] if message.content else []
-        parts += [f"> No answer. {_one_line(message.error)}"] if message.error else []
+        parts += [f"> No answer. {_one_line(said_again(message.error))}"] if message.error else []
     return "\n\n".join(parts) + "\n"
 
 

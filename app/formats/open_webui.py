@@ -19,6 +19,7 @@ from typing import Any, cast
 
 from app.formats.tree import forest_of, in_order_of_time, newest_leaf
 from app.formats.values import BadEntry, count, mapping, name, seconds, sequence, text, time
+from app.language import Said, said_again
 from store.chat_places import ChatPlace
 from store.imports import IncomingConversation, IncomingMessage
 from store.messages import AnswerStats
@@ -117,7 +118,7 @@ def _write_message(message: Message, parent_id: str | None) -> dict[str, Any]:
             "prompt_tokens": message.prompt_tokens, "completion_tokens": message.completion_tokens
         }
     if message.error is not None:
-        written["error"] = {"content": message.error}
+        written["error"] = {"content": str(said_again(message.error))}
     own = {key: getattr(message, key) for key in (*_NAMES, *_COUNTS, *_SPANS_S)}
     return written | {OURS: {"status": message.status.value, "reasoning": message.reasoning, **own}}
 
@@ -150,7 +151,7 @@ def read_chat(entry: Mapping[str, Any]) -> IncomingConversation:
     root_id = messages[0].source_id if messages else None
     messages += _read_messages(nodes, root_id, created_at)
     if len(messages) == (1 if root_id else 0):
-        raise BadEntry("It holds no messages.")
+        raise BadEntry(Said("skipped-empty"))
     ordered = in_order_of_time(messages)
     moments = [message.created_at for message in ordered]
     current_id = mapping(chat.get("history")).get("currentId")

@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from app.errors import said
 from app.formats import chatgpt, open_webui
 from app.formats.archive import BrokenMember, Member, Progress, UnreadableFile, members
 from app.formats.json_list import Fault, ListSplitter, NotJson
 from app.formats.values import BadEntry, text
+from app.language import Said
 from store.imports import IncomingConversation
 
 MAX_SKIPPED_TITLE_CHARS = 80
@@ -39,10 +41,10 @@ def read_conversations(path: Path, progress: Progress) -> Generator[IncomingConv
             yield from _read_member(member)
         except NotJson as error:
             if not member.name:
-                raise UnreadableFile(f"{error} Choose conversations.json, or the ZIP as it came.") from error
-            yield Skipped(str(error), member.name)
+                raise UnreadableFile(Said(f"{error.reason.message_id}-choose")) from error
+            yield Skipped(error.reason, member.name)
         except BrokenMember as error:
-            yield Skipped(str(error), member.name)
+            yield Skipped(said(error), member.name)
 
 
 def _read_member(member: Member) -> Iterator[IncomingConversation | Skipped | None]:
@@ -66,7 +68,7 @@ def _read_element(element: bytes | Fault, file: str, position: int) -> IncomingC
         title = " ".join(text(entry.get("title")).split())[:MAX_SKIPPED_TITLE_CHARS]
         return _read(entry)
     except BadEntry as error:
-        return Skipped(str(error), file, position, title)
+        return Skipped(said(error), file, position, title)
 
 
 def _parse(element: bytes) -> Mapping[str, Any]:
@@ -74,11 +76,11 @@ def _parse(element: bytes) -> Mapping[str, Any]:
     try:
         entry = json.loads(element.decode())
     except UnicodeDecodeError as error:
-        raise BadEntry("It is not valid UTF-8 text.") from error
+        raise BadEntry(Said("skipped-no-utf8")) from error
     except (ValueError, RecursionError) as error:       # also a number of thousands of digits
-        raise BadEntry("It is not valid JSON.") from error
+        raise BadEntry(Said("skipped-no-json")) from error
     if not isinstance(entry, dict):
-        raise BadEntry("This is no conversation.")
+        raise BadEntry(Said("skipped-no-chat"))
     return entry
 
 
@@ -87,4 +89,4 @@ def _read(entry: Mapping[str, Any]) -> IncomingConversation:
         return chatgpt.read_conversation(entry)
     if open_webui.is_chat(entry):
         return open_webui.read_chat(entry)
-    raise BadEntry("This is no conversation of ChatGPT, Open WebUI or Inglenook.")
+    raise BadEntry(Said("skipped-unknown"))

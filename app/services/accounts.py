@@ -15,6 +15,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from app import security
 from app.errors import Conflict, InvalidInput, NotAllowed, NotFound, TooManyAttempts
+from app.language import Said
 from app.services.throttle import Throttle
 from app.settings import Settings
 from store import accounts
@@ -58,9 +59,9 @@ class AccountService:
     async def set_up(self, token: str, name: str, password: str) -> User:
         """Make the first admin. Raises NotAllowed for a wrong token, Conflict once there is an admin, InvalidInput."""
         if not security.same_token(token, self._setup_token):
-            raise NotAllowed("This setup link is not valid. Use the one that the server printed at its last start.")
+            raise NotAllowed(Said("error-setup-link"))
         if not await self.needs_setup():
-            raise Conflict("Inglenook is set up already. Sign in.")
+            raise Conflict(Said("error-set-up-already"))
         name = _checked_name(name)
         password_hash = await self._hash(password)
         user = await self._db.run(accounts.add_first_admin, name, security.name_key(name), password_hash)
@@ -68,7 +69,7 @@ class AccountService:
             return user
         if await self.needs_setup():
             raise _name_taken()
-        raise Conflict("Inglenook was set up by somebody else in this moment. Sign in.")
+        raise Conflict(Said("error-set-up-by-other"))
 
     # --- sessions ----------------------------------------------------------------------------------------------------
 
@@ -77,7 +78,7 @@ class AccountService:
         name_key = security.name_key(name[: 4 * security.MAX_NAME_CHARS])
         attempt = (name_key, client)
         if wait_s := self._throttle.begin(attempt) or self._throttle_of_names.begin(name_key):
-            raise TooManyAttempts(f"Too many wrong passwords. Try again in {wait_s} s.", retry_after_s=wait_s)
+            raise TooManyAttempts(Said("error-too-many-passwords", seconds=wait_s), retry_after_s=wait_s)
         user = await self._db.read(accounts.find_user, name_key)
         if user is None:
             await self._in_hashing_thread(security.waste_time_of_verifying, password)
@@ -85,7 +86,7 @@ class AccountService:
         if not await self._in_hashing_thread(security.verify_password, password, user.password_hash):
             raise _wrong_sign_in()
         if not user.is_active:             # said only to who knows the password
-            raise InvalidInput("This account is disabled. Ask an admin.", field="name")
+            raise InvalidInput(Said("error-account-disabled"), field="name")
         token = await self.start_session(user, user_agent=user_agent)
         self._throttle.succeeded(attempt)
         self._throttle_of_names.succeeded(name_key)
@@ -102,7 +103,7 @@ class AccountService:
             expires_at=now() + self._session_length,
         )
         if not started:
-            raise NotAllowed("This account is disabled. Ask an admin.")
+            raise NotAllowed(Said("error-account-disabled"))
         return token
 
     async def sign_out(self, token: str) -> None:
@@ -135,10 +136,10 @@ class AccountService:
         """By its owner. Ends the person's other sessions: all but the one of `keep_token`. Raises as `sign_in`."""
         attempt = (user_id, "change_password")
         if wait_s := self._throttle.begin(attempt):
-            raise TooManyAttempts(f"Too many wrong passwords. Try again in {wait_s} s.", retry_after_s=wait_s)
+            raise TooManyAttempts(Said("error-too-many-passwords", seconds=wait_s), retry_after_s=wait_s)
         user = _found(await self._db.read(accounts.get_user, user_id))
         if not await self._in_hashing_thread(security.verify_password, old, user.password_hash):
-            raise InvalidInput("This is not your present password.", field="old")
+            raise InvalidInput(Said("error-password-present"), field="old")
         self._throttle.succeeded(attempt)
         await self._set_password(user_id, new, keep_token_hash=security.token_hash(keep_token) if keep_token else None)
 
@@ -153,7 +154,7 @@ class AccountService:
         try:
             _found(await self._db.run(accounts.set_active, user_id, is_active))
         except LastAdmin as error:
-            raise Conflict(str(error)) from error
+            raise Conflict(Said("error-last-admin")) from error
         if not is_active:
             self._tell_access_ended(user_id, None)
 
@@ -172,7 +173,7 @@ class AccountService:
     async def revoke_key(self, user_id: str, key_id: str) -> None:
         key = await self._db.run(accounts.revoke_key, user_id, key_id)
         if key is None:
-            raise NotFound("There is no such key.")
+            raise NotFound(Said("error-no-key"))
         self._tell_access_ended(user_id, key.key_hash)
 
     async def user_of_key(self, key: str) -> User | None:
@@ -182,6 +183,10 @@ class AccountService:
 
     async def get_setting(self, user_id: str, key: str, default: Any = None) -> Any:
         return await self._db.read(stored_settings.get_of_user, user_id, key, default)
+
+    async def get_settings(self, user_id: str) -> dict[str, Any]:
+        """All that this person has set, by key."""
+        return await self._db.read(stored_settings.all_of_user, user_id)
 
     async def set_setting(self, user_id: str, key: str, value: Any) -> None:
         """`value` is anything that JSON holds."""
@@ -217,13 +222,13 @@ def _checked_name(name: str) -> str:
 
 def _found(value: T | None) -> T:
     if value is None:
-        raise NotFound("There is no such user.")
+        raise NotFound(Said("error-no-user"))
     return value
 
 
 def _name_taken() -> Conflict:
-    return Conflict("This name is taken. Choose another.")
+    return Conflict(Said("error-name-taken"))
 
 
 def _wrong_sign_in() -> InvalidInput:
-    return InvalidInput("Name and password do not match.", field="password")
+    return InvalidInput(Said("error-sign-in"), field="password")

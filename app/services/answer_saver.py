@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import structlog
 
+from app.language import kept
 from app.services.generation import Generation
 from store import messages
 from store.database import Database
@@ -83,7 +84,7 @@ class AnswerSaver:
 def _columns(generation: Generation, error: str | None) -> messages.AnswerStats:
     stats = generation.stats
     return {
-        "error": error,
+        "error": kept(error) if error else None,
         "model_id": generation.model_id,
         "model_version": stats.model_version,
         "finish_reason": stats.finish_reason,

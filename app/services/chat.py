@@ -13,6 +13,7 @@ from typing import TypeAlias
 from sqlmodel import Session
 
 from app.errors import Conflict, InvalidInput, ModelUnavailable, NotFound
+from app.language import Said
 from app.services.changes import Change, Changes
 from app.services.context import Question
 from app.services.conversations import ConversationService, title_from
@@ -201,7 +202,7 @@ class ChatService:
         try:
             turn, thread = await home.run(_write_turn, user_id, write)
         except AnswerInProgress as error:
-            raise Conflict(str(error)) from error
+            raise Conflict(Said("error-answer-in-progress")) from error
         is_temporary = home is self._temporary.memory
         if is_temporary:
             self._temporary.note(turn.conversation, turn.user_message.id, turn.answer.id)
@@ -229,7 +230,7 @@ class ChatService:
             return known[last_id]
         default = await self._models.default()
         if default is None:
-            raise ModelUnavailable("There is no model yet. Add one on the Models page.")
+            raise ModelUnavailable(Said("error-no-model-yet"))
         return default
 
     async def _model_of(self, user_id: str, message_id: str) -> str | None:
@@ -247,15 +248,15 @@ def _write_turn(session: Session, user_id: str, write: WriteTurn) -> tuple[Turn,
 
 
 def _no_message() -> NotFound:
-    return NotFound("There is no such message. Its chat may have been deleted.")
+    return NotFound(Said("error-no-message"))
 
 
 def _checked(text: str) -> str:
     text = text.rstrip()
     if not text:
-        raise InvalidInput("Write a message first.", field="text")
+        raise InvalidInput(Said("error-message-empty"), field="text")
     if len(text) > MAX_MESSAGE_CHARS:
-        raise InvalidInput(f"The message is longer than {MAX_MESSAGE_CHARS:,} characters. Shorten it.", field="text")
+        raise InvalidInput(Said("error-message-long", count=MAX_MESSAGE_CHARS), field="text")
     if any("\ud800" <= character <= "\udfff" for character in text):
-        raise InvalidInput("The message holds a broken character (half of an emoji, say). Remove it.", field="text")
+        raise InvalidInput(Said("error-message-broken"), field="text")
     return text

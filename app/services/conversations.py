@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from typing import TypeVar
 
 from app.errors import InvalidInput, NotFound
+from app.language import Said
 from app.schemas import SearchHit, ThreadMessage
 from app.services.changes import Change, Changes
 from app.services.setup import ChatSetup
@@ -121,7 +122,7 @@ def checked_title(title: str) -> str:
     """As a person wrote it, tidied. Raises InvalidInput where nothing is left."""
     title = clean_title(title)
     if not title:
-        raise InvalidInput("Give the chat a title.", field="title")
+        raise InvalidInput(Said("error-title-missing"), field="title")
     return title
 
 
@@ -144,7 +145,7 @@ def clean_title(title: str, *, max_chars: int | None = MAX_TITLE_CHARS) -> str:
 
 def _found(value: T | None) -> T:
     if value is None:
-        raise NotFound("There is no such chat. It may have been deleted.")
+        raise NotFound(Said("error-no-chat"))
     return value
 
 

@@ -17,7 +17,8 @@ from enum import StrEnum
 
 import structlog
 
-from app.errors import ModelUnavailable
+from app.errors import ModelUnavailable, said
+from app.language import Said
 from app.services.changes import Change, Changes
 from engine.engine import Engine, EngineInfo
 from engine.errors import EngineError, EngineFailed, OutOfMemory
@@ -117,7 +118,7 @@ class EngineRegistry:
             yield engine
         except EngineFailed as error:
             if place.engine is engine and place.state is ModelState.READY:
-                self._fail(model_id, place, str(error))
+                self._fail(model_id, place, said(error))
                 await engine.close()
             raise
         finally:
@@ -161,7 +162,7 @@ class EngineRegistry:
     async def _ready(self, model_id: str) -> tuple[Engine, _Place]:
         while True:
             if self._is_closed:
-                raise ModelUnavailable("Inglenook is shutting down.")
+                raise ModelUnavailable(Said("error-shutting-down"))
             place = self._places.get(model_id)
             if place is not None and place.state is ModelState.READY and place.engine is not None:
                 return place.engine, place
@@ -194,7 +195,7 @@ class EngineRegistry:
             async with self._one_load:
                 place.engine = await self._load_with_room(spec, place)
         except EngineError as error:
-            self._fail(spec.model_id, place, str(error))
+            self._fail(spec.model_id, place, said(error))
             return
         except BaseException:       # cancelled by `unload`, or a fault of ours: never leave it LOADING for ever
             self._set(place, ModelState.ON_DISK)
@@ -234,7 +235,7 @@ class EngineRegistry:
                 return True
             names = " or ".join(sorted(others))
             wanted.began_loading_s = None
-            reason = f"Waiting for memory until {names} has finished answering."
+            reason = Said("error-waiting-for-memory", models=names)
             self._set(wanted, ModelState.LOADING, reason, LoadWait.MEMORY)
             self._released.clear()
             await self._released.wait()
@@ -276,5 +277,5 @@ async def _outcome(loading: asyncio.Task[None], model_id: str) -> None:
     """Wait for a load that others may wait for too: neither's being cancelled is the other's."""
     await asyncio.wait({loading})
     if loading.cancelled():
-        raise ModelUnavailable(f"Loading {model_id} was stopped. Load it again on the Models page.", retry_after_s=1)
+        raise ModelUnavailable(Said("error-load-stopped", model=model_id), retry_after_s=1)
     loading.result()

@@ -19,6 +19,7 @@ from app.errors import NotFound
 from app.formats.file_names import safe_name
 from app.formats.markdown import write_markdown
 from app.formats.open_webui import write_chat
+from app.language import Said
 from store import conversations, messages
 from store.chat_places import place_of
 from store.database import Database
@@ -47,7 +48,7 @@ class ExportService:
         """Raises NotFound."""
         exported = await self._db.read(_export, user_id, conversation_id, form)
         if exported is None:
-            raise NotFound("There is no such chat. It may have been deleted.")
+            raise NotFound(Said("error-no-chat"))
         if form is ExportFormat.JSON:
             return Download(f"{exported.stem}.json", "application/json", _cut(b"[" + exported.body + b"]\n"))
         return Download(f"{exported.stem}.md", "text/markdown; charset=utf-8", _cut(exported.body))

@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 
 import structlog
 
-from app.errors import AppError
+from app.errors import AppError, said
+from app.language import Said
 from app.services.answer_saver import AnswerSaver
 from app.services.changes import Change, Changes
 from app.services.context import FittedQuestion, Question, fit_into_window
@@ -201,7 +202,7 @@ class GenerationService:
             await saver.finish(status, error)
         except StoreError as failure:
             log.exception("an answer could not be saved", message_id=generation.message_id)
-            status, error = MessageStatus.FAILED, f"The answer could not be saved. {failure}"
+            status, error = MessageStatus.FAILED, Said("error-not-saved", detail=str(failure))
         generation.status, generation.error, generation.state = status, error, GenerationState.ENDED
         generation.queue_position = None
         generation.announce()
@@ -219,10 +220,10 @@ class GenerationService:
             case EngineFailed() if self._engines.status(generation.model_id).state is not ModelState.FAILED:
                 return MessageStatus.INTERRUPTED, None      # its model was unloaded
             case AppError() | EngineError() as error:
-                return MessageStatus.FAILED, str(error)
+                return MessageStatus.FAILED, said(error)
             case error:
                 log.error("an answer broke", message_id=generation.message_id, exc_info=error)
-                return MessageStatus.FAILED, "Something went wrong inside Inglenook; its log says what."
+                return MessageStatus.FAILED, Said("error-broke")
 
     def _forget(self, generation: Generation) -> None:
         run = self._runs.get(generation.message_id)

@@ -20,10 +20,11 @@ from typing import IO, ParamSpec, TypeAlias, TypeVar
 
 import structlog
 
-from app.errors import Conflict, InvalidInput, TooLarge
+from app.errors import Conflict, InvalidInput, TooLarge, said
 from app.formats.archive import Progress, UnreadableFile
 from app.formats.file_names import safe_name
 from app.formats.reader import Skipped, read_conversations
+from app.language import Said
 from app.services.changes import Change, Changes
 from app.services.conversations import NEW_TITLE, clean_title, title_from
 from app.settings import Settings
@@ -152,7 +153,7 @@ class ImportService:
     def _begin(self, user_id: str, file_name: str) -> Import:
         ongoing = self._latest.get(user_id)
         if ongoing is not None and ongoing.is_running:
-            raise Conflict("An import is running already. Wait for its end, or cancel it.")
+            raise Conflict(Said("error-import-running"))
         started = self._latest[user_id] = Import(safe_name(file_name, otherwise="Your file"))
         return started
 
@@ -167,7 +168,7 @@ class ImportService:
                 waiting += chunk
                 num_received += len(chunk)
                 if num_received > self.max_bytes:
-                    raise TooLarge(f"The file is larger than {self.max_bytes:,} bytes. Split it, or ask an admin.")
+                    raise TooLarge(Said("error-import-large", count=self.max_bytes))
                 if len(waiting) >= WRITE_BYTES:
                     await self._on_disk(file.write, waiting)
                     waiting = bytearray()
@@ -175,7 +176,7 @@ class ImportService:
         finally:
             await asyncio.to_thread(file.close)
         if num_received == 0:
-            raise InvalidInput("The file is empty.", field="file")
+            raise InvalidInput(Said("error-file-empty"), field="file")
 
     def _create(self, path: Path, num_bytes: int) -> IO[bytes]:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -189,9 +190,9 @@ class ImportService:
             return await asyncio.to_thread(do, *args, **kwargs)
         except OSError as error:
             raise InvalidInput(
-                "There is no room on the disk for this file. Free some space and try again."
+                Said("error-disk-full")
                 if error.errno == errno.ENOSPC
-                else f"The file could not be kept: {error.strerror}.",
+                else Said("error-file-not-kept", detail=str(error.strerror)),
                 field="file",
             ) from error
 
@@ -228,12 +229,12 @@ class ImportService:
             ongoing.state = ImportState.CANCELLED
             raise
         except (UnreadableFile, StoreError) as error:
-            self._fail(ongoing, str(error))
+            self._fail(ongoing, said(error))
         except OSError as error:
-            self._fail(ongoing, f"The file cannot be read: {error.strerror or error}.")
+            self._fail(ongoing, Said("error-file-unreadable", detail=str(error.strerror or error)))
         except Exception:
             log.exception("an import broke")
-            self._fail(ongoing, "Something went wrong inside Inglenook; its log says what. Try it once more.")
+            self._fail(ongoing, Said("error-import-broke"))
         finally:
             await loop.run_in_executor(self._reader, source.close)
             self._announce(user_id)
@@ -245,7 +246,7 @@ class ImportService:
             raise
         except Exception:
             log.exception("an imported chat could not be stored")
-            ongoing.skip(Skipped("It could not be stored; Inglenook's log says why.", title=incoming.title))
+            ongoing.skip(Skipped(Said("skipped-not-stored"), title=incoming.title))
         else:
             ongoing.counts[merged] += 1
 

@@ -16,8 +16,9 @@ from typing import Any
 
 import structlog
 
-from app.errors import Conflict, InvalidInput, ModelNotFound
+from app.errors import Conflict, InvalidInput, ModelNotFound, said
 from app.hub.layout import remove_empty_folders
+from app.language import Said
 from app.services.changes import Change, Changes
 from app.services.engines import EngineRegistry, ModelStatus
 from app.settings import Settings
@@ -82,7 +83,7 @@ class ModelService:
     async def set_default(self, model_id: str) -> None:
         model = await self.find(model_id)
         if model.embeds:
-            raise Conflict(f"{model.name} makes embeddings and cannot chat. Choose another model as the default.")
+            raise Conflict(Said("error-model-embeds", model=model.name))
         await self._db.run(models.set_default, model_id)
         self._changes.announce_all(Change("models"))
 
@@ -110,7 +111,7 @@ class ModelService:
         """Unload and forget a model. Its files in the models folder go too, but for those that other models need."""
         model = await self.find(model_id)
         if model.is_starter:
-            raise Conflict(f"{model.name} came with Inglenook and goes with it; it cannot be removed alone.")
+            raise Conflict(Said("error-model-starter", model=model.name))
         await self._db.run(models.remove, model_id)     # first: whoever asks for it in between must not load it again
         await self._engines.forget(model_id)
         for path in await self.files_that_go_with(model):
@@ -148,8 +149,10 @@ async def find_model(db: Database, model_id: str) -> Model:
     model = await db.read(models.get, model_id)
     if model is not None:
         return model
-    known = ", ".join(each.id for each in await db.read(models.list_all)) or "none yet; add one on the Models page"
-    raise ModelNotFound(f"The model '{model_id[:200]}' does not exist here. Models that do: {known}.")
+    known = ", ".join(each.id for each in await db.read(models.list_all))
+    if known:
+        raise ModelNotFound(Said("error-no-model", model=model_id[:200], known=known))
+    raise ModelNotFound(Said("error-no-model-at-all", model=model_id[:200]))
 
 
 async def spec_of(db: Database, model_id: str) -> ModelSpec:
@@ -203,7 +206,7 @@ def _describe(path: Path, name: str = "", adapters: Sequence[Adapter] = ()) -> M
         header = read_header(path)
         read_adapters(adapters, header)
     except ModelLoadError as error:
-        raise InvalidInput(str(error), field="path") from error
+        raise InvalidInput(said(error), field="path") from error
     stem = _PART.sub("", path.stem)
     stems = [adapter.path.stem for adapter in adapters]
     return Model(
@@ -231,7 +234,7 @@ def _describe_folder(path: Path, name: str, adapters: Sequence[Adapter]) -> Mode
     except ModelLoadError as error:
         raise InvalidInput(str(error), field="path") from error
     if adapters:
-        raise InvalidInput("Adapters act on GGUF files only. Add the model without them.", field="adapters")
+        raise InvalidInput(Said("error-adapters"), field="adapters")
     return Model(
         id=_slug(name or path.name),
         name=name or path.name,
@@ -269,9 +272,9 @@ def _resolved(path: Path) -> Path:
             path = given.parent.resolve() / given.name
         str(path).encode()
     except (OSError, RuntimeError, ValueError) as error:        # no such home, a loop of links, no text
-        raise InvalidInput(f"{str(path)!a} is no path that can be used here ({error}).", field="path") from error
+        raise InvalidInput(Said("error-path-odd", path=ascii(str(path)), detail=str(error)), field="path") from error
     if not path.exists():
-        raise InvalidInput(f"There is no file {path}.", field="path")
+        raise InvalidInput(Said("error-no-file", path=str(path)), field="path")
     return path
 
 

@@ -13,6 +13,7 @@ from typing import Concatenate, ParamSpec
 from sqlmodel import Session
 
 from app.errors import InvalidInput, NotFound
+from app.language import Said
 from app.services.changes import Change, Changes
 from app.services.conversations import ConversationService, checked_title, clean_title
 from store import folders, organise, undo
@@ -91,7 +92,7 @@ class OrganiseService:
     ) -> tuple[Folder, Before]:
         name = _checked_name(name, "Give the folder a name.")
         if len((await self.labels(user_id)).folders) >= MAX_FOLDERS:
-            raise InvalidInput(f"There are {MAX_FOLDERS} folders already. Delete one first.", field="name")
+            raise InvalidInput(Said("error-folders-full", count=MAX_FOLDERS), field="name")
         made = await self._db.run(folders.create_folder, user_id, name, parent_id=parent_id)
         if made is None:
             raise _no_folder()
@@ -117,7 +118,7 @@ class OrganiseService:
     async def undo(self, user_id: str, before: Before) -> None:
         """Raises NotFound where nothing of it is left."""
         if not await self._db.run(undo.put_back, user_id, before):
-            raise NotFound("That can no longer be undone.")
+            raise NotFound(Said("error-not-undone"))
         self._announce(user_id, before)
 
     # --- helpers ------------------------------------------------------------------------------------------------------
@@ -128,7 +129,7 @@ class OrganiseService:
     ) -> Before:
         before = await self._db.run(query, user_id, *args, **kwargs)
         if before is None:
-            raise NotFound("There is no such chat, folder or tag. It may have been deleted.")
+            raise NotFound(Said("error-no-place"))
         self._announce(user_id, before)
         return before
 
@@ -164,4 +165,4 @@ def _checked_name(name: str, advice: str) -> str:
 
 
 def _no_folder() -> NotFound:
-    return NotFound("There is no such folder, or it cannot be put there.")
+    return NotFound(Said("error-no-folder"))

@@ -1,6 +1,7 @@
-// The frame around every page: the phone's sidebar, the folded one of the desk, keys, and the browser's back button.
+// The frame around every page: the phone's sidebar, the folded one of the desk, menus by key, and the browser's back button.
 // It works on what the pages mark with data-nk-*, and knows nothing else of them.
 const SIDE_KEY = "inglenook.side";
+const PHONE = matchMedia("(max-width: 53.6875em)"); // as in the style sheets
 
 const menu = () => document.getElementById("menu");
 
@@ -29,6 +30,14 @@ function foldSide(folded) {
   localStorage.setItem(SIDE_KEY, folded ? "off" : "on");
 }
 
+// For ui/components/commands.js. On a phone it lies over the page, on a desk it stands beside it.
+window.nkFrame = {
+  toggleSide() {
+    if (PHONE.matches) showMenu(!menu().classList.contains("open"));
+    else foldSide(!document.body.classList.contains("nk-side-off"));
+  },
+};
+
 document.addEventListener("click", (event) => {
   const at = (name) => event.target.closest(`[data-nk-${name}]`);
   if (at("open-menu")) showMenu(true);
@@ -41,10 +50,6 @@ document.addEventListener("keydown", (event) => {
   const list = document.querySelector(".q-menu.nk-menu");
   if (list) walkMenu(event, list);
   else if (event.key === "Escape") showMenu(false);
-  const newChat = (event.ctrlKey || event.metaKey) && event.shiftKey && event.code === "KeyO";
-  if (!newChat) return;
-  event.preventDefault();
-  document.querySelector("[data-nk-new-chat]")?.click();
 });
 
 let isSigningOut = false;
@@ -58,7 +63,7 @@ document.addEventListener("submit", (event) => {
   }
 });
 
-matchMedia("(min-width: 860px)").addEventListener("change", () => showMenu(false));
+PHONE.addEventListener("change", () => showMenu(false));
 window.addEventListener("popstate", () => window.emitEvent?.("nk_location", location.pathname + location.search));
 
 // The line is cut when a session ends. /login shows its form then; to who is still signed in it only leads on.

@@ -1,4 +1,4 @@
-// Sign-in and setup: the theme of this browser, from before anything is painted, and the eye that shows a password.
+// Sign-in and setup: the theme and the size of text of this browser, from before anything is painted, and the eye that shows a password.
 // The forms work without it.
 const theme = localStorage.getItem("inglenook.theme") ?? "system";
 const system = matchMedia("(prefers-color-scheme: dark)");
@@ -8,17 +8,19 @@ function dress() {
   document.documentElement.dataset.theme = dark ? "dark" : "light";
 }
 
+document.documentElement.style.fontSize = `${Number(localStorage.getItem("inglenook.text")) || 100}%`;
 dress();
 system.addEventListener("change", dress);
 
 document.addEventListener("DOMContentLoaded", () => {
   for (const eye of document.querySelectorAll("[data-eye]")) {
+    const show = eye.getAttribute("aria-label");
     eye.hidden = false;
     eye.addEventListener("click", () => {
       const field = eye.parentElement.querySelector("input");
       const shown = field.type === "text";
       field.type = shown ? "password" : "text";
-      eye.setAttribute("aria-label", shown ? "Show password" : "Hide password");
+      eye.setAttribute("aria-label", shown ? show : eye.dataset.hide);
       eye.querySelector("use").setAttribute("href", shown ? "#nk-eye" : "#nk-eye-off");
     });
   }

@@ -355,3 +355,5 @@ async def test_settings_are_each_ones_own(service: AccountService, anna: User, b
     await service.set_setting(anna.id, "theme", {"name": "light"})
     assert await service.get_setting(anna.id, "theme") == {"name": "light"}
     assert await service.get_setting(ben.id, "theme", "system") == "system"
+    assert await service.get_settings(anna.id) == {"theme": {"name": "light"}}
+    assert await service.get_settings(ben.id) == {}

@@ -9,6 +9,7 @@ import pytest
 import pytest_asyncio
 
 from app.errors import Conflict, InvalidInput, ModelNotFound, ModelUnavailable, NotFound
+from app.language import said_again
 from app.schemas import ThreadMessage
 from app.services.chat import Sent
 from app.services.container import Services
@@ -327,7 +328,7 @@ async def test_a_model_that_breaks_fails_the_answer_with_a_sentence(
     assert answer.status is MessageStatus.FAILED
     assert answer.content == COUNTING[:4]
     assert answer.error is not None
-    assert answer.error.endswith(".")
+    assert said_again(answer.error).endswith(".")
 
 
 async def test_a_model_that_embeds_cannot_answer_and_says_so(services: Services, user_id: str, shelf: Shelf) -> None:
@@ -342,7 +343,7 @@ async def test_a_message_longer_than_the_window_fails_and_says_by_how_much(servi
     answer = await ended(services, await services.chat.send(user_id, None, "word " * 2000))
     assert answer.status is MessageStatus.FAILED
     assert answer.error is not None
-    assert "4096" in answer.error
+    assert "4,096" in said_again(answer.error)
 
 
 async def test_the_end_of_the_server_interrupts_and_saves(services: Services, user_id: str, gate: Gate) -> None:

@@ -9,7 +9,18 @@ from pathlib import Path
 import pytest
 
 from app import language as language_module
-from app.language import LOCALES, language_named, languages, preferred_language
+from app.errors import InvalidInput, NotFound, said
+from app.language import (
+    LOCALES,
+    Said,
+    in_language,
+    kept,
+    language_named,
+    languages,
+    preferred_language,
+    said_again,
+)
+from engine.errors import ContextLengthExceeded, EngineError, ModelLoadError, OutOfMemory, QueueFull
 
 LEFT = "left = {{ $count ->\n    [one] {} left\n   *[other] {{ $count }} {} left\n }}"
 
@@ -86,3 +97,33 @@ def _messages(code: str) -> dict[str, set[str]]:
             if message_id and not line.startswith("#"):
                 found[message_id] |= set(re.findall(r"\$(\w+)", line))
     return found
+
+
+def test_what_is_said_is_english_where_nobody_asks_for_another_language() -> None:
+    said = Said("error-name-long", count=64)
+    assert (said, f"{said}", str(InvalidInput(said))) == ("Choose a name of at most 64 characters.",) * 3
+    assert in_language(said, languages()["de"]) == "Bitte einen Namen mit höchstens 64 Zeichen wählen."
+    assert in_language("Something else", languages()["de"]) == "Something else"
+
+
+def test_what_was_said_comes_back_from_the_store() -> None:
+    said = Said("error-no-file", path="/a\x1f/ä")
+    again = said_again(kept(said))
+    assert again == said
+    assert in_language(again, languages()["de"]) == "Es gibt keine Datei /a\x1f/ä."
+    for tail in ("", "\x1fnonsense", '\x1f["gone-by-now", {}]', "\x1f[1]"):
+        stored = f"Plain words{tail}"
+        assert said_again(stored) == "Plain words"
+        assert not isinstance(said_again(stored), Said)
+
+
+@pytest.mark.parametrize(("error", "german"), [
+    (ContextLengthExceeded(num_prompt_tokens=5000, max_model_len=4096), "Dieses Modell fasst höchstens 4.096 Token"),
+    (QueueFull("9 requests are waiting for m already.", retry_after_s=7), "In 7 s noch einmal versuchen."),
+    (OutOfMemory("It needs 9 GiB."), "Dafür reicht der Speicher nicht: It needs 9 GiB."),
+    (ModelLoadError("No GGUF."), "Dieses Modell ließ sich nicht laden: No GGUF."),
+    (EngineError("Odd."), "Beim Rechnen ist etwas schiefgegangen: Odd."),
+    (NotFound("As it is."), "As it is."),
+])
+def test_errors_of_the_engine_are_said_by_their_kind(error: Exception, german: str) -> None:
+    assert german in in_language(said(error), languages()["de"])

@@ -145,7 +145,7 @@ async def test_the_theme_stays_and_system_follows_the_device(server: Server, bro
     await expect(page.locator("body.body--dark")).to_be_visible()
     await page.reload()
     await expect(page.locator("body.body--dark")).to_be_visible()
-    await page.get_by_role("main").get_by_role("button", name="System").click()
+    await page.get_by_role("group", name="Theme").get_by_role("button", name="System").click()
     sign_in_page = await page.context.new_page()
     await page.context.clear_cookies()
     await sign_in_page.goto(f"{server.url}/login")

@@ -159,7 +159,7 @@ async def test_a_temporary_chat_is_on_its_page_alone_and_ends_with_it(home: Home
     await until(lambda: elements(tab, Answer)[0].props["versions"] == 2)
     await until(lambda: elements(tab, Answer)[0].props["state"]["status"] == "complete")
     assert home.services.temporary.holds(chat)
-    click(tab, "New chat")
+    trigger(one(tab, ConversationList), "newChat")
     await until(lambda: not home.services.temporary.holds(chat))
     await tab.should_see("What shall we work on?")
     assert await home.services.conversations.list_recent(ada.id) == []

@@ -10,9 +10,9 @@ from nicegui.testing import User
 from app.services.setup import ChatSetup
 from tests.ui.conftest import Person
 from tests.ui.using import click, elements, one, told, trigger, until
-from ui.components.choice import Choice
 from ui.components.library_file import LibraryFile
 from ui.components.parameters import ParameterForm
+from ui.components.select import Select
 from ui.components.toast import Toast
 
 
@@ -72,7 +72,7 @@ async def test_a_preset_is_made_with_parameters_and_becomes_the_default(ada: Per
     tab = await ada.at("/library")
     click(tab, "New preset")
     fill(tab, Name="Pirate")
-    trigger(one(tab, Choice), "change", "smollm2-135m-instruct")
+    trigger(one(tab, Select), "change", "smollm2-135m-instruct")
     form = one(tab, ParameterForm)
     trigger(form, "change", {"name": "temperature", "value": 9})
     await until(lambda: "from 0 to 2" in form.props["refused"].get("temperature", ""))

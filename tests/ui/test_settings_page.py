@@ -80,3 +80,45 @@ async def test_a_key_is_shown_once_and_can_be_revoked(home: Home, ada: Person) -
     trigger(button, "click")
     await until(lambda: "Laptop" not in _texts(again))
     assert await accounts.user_of_key(secret) is None
+
+
+async def test_the_language_is_chosen_for_every_device(home: Home, ada: Person) -> None:
+    tab = await ada.at("/settings")
+    click(tab, "Deutsch")
+    await until(lambda: told(tab, "location.reload"))
+    again = await ada.at("/settings")
+    assert {"Einstellungen", "Farbschema", "Schriftgröße", "Die Eingabetaste"} <= set(_texts(again))
+    async with ada.http() as browser:
+        html = (await browser.get("/models", headers={"Accept-Language": "en"})).text
+    assert '<html lang="de"' in html and "<title>Modelle · Inglenook</title>" in html
+    click(again, "English")
+    await until(lambda: told(again, "location.reload"))
+    assert "Text size" in _texts(await ada.at("/settings"))
+
+
+async def test_the_size_of_text_and_the_enter_key_are_kept_and_there_before_the_first_paint(ada: Person) -> None:
+    async with ada.http() as browser:
+        html = (await browser.get("/")).text
+        assert 'style.fontSize = "100%"' in html and 'nkEnter = "send"' in html
+        tab = await ada.at("/settings")
+        click(tab, "125 %")
+        await until(lambda: told(tab, 'fontSize = "125%"'))
+        click(tab, "New line")
+        await until(lambda: told(tab, 'nkEnter = "newline"'))
+        html = (await browser.get("/")).text
+        assert 'style.fontSize = "125%"' in html and 'nkEnter = "newline"' in html
+
+
+async def test_a_setting_that_nobody_knows_counts_as_unset(home: Home, ada: Person) -> None:
+    for key, value in (("theme", "sepia"), ("text_percent", 3000), ("enter", ["?"]), ("language", {"tlh": 1})):
+        await home.services.accounts.set_setting(ada.id, key, value)
+    async with ada.http() as browser:
+        html = (await browser.get("/")).text
+    assert 'style.fontSize = "100%"' in html and 'nkEnter = "send"' in html and 'const theme = "system"' in html
+
+
+async def test_what_is_wrong_is_said_in_the_reader_s_language(home: Home, ada: Person) -> None:
+    await home.services.accounts.set_setting(ada.id, "language", "de")
+    tab = await ada.at("/settings")
+    _submit(tab, "Schlüssel anlegen")
+    await until(lambda: "Bitte einen Namen wählen." in _texts(tab))

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from contextvars import copy_context
 from datetime import datetime
 
 import pytest
 
+from app.language import languages
+from ui.language import speak_in_request
 from ui.words import (
     GIB,
     MIB,
     brief,
     context,
-    count,
+    date,
+    day_label,
     greeting,
     initials,
+    number,
     ordinal,
     percent,
     seconds,
@@ -46,7 +51,23 @@ def test_numbers_have_units_and_a_space() -> None:
     assert [ordinal(number) for number in (2, 3, 4, 11, 12, 13, 21, 22, 113)] == [
         "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "22nd", "113th",
     ]
-    assert [count(0, "token"), count(1, "token"), count(1234, "token")] == ["0 tokens", "1 token", "1,234 tokens"]
+    assert [number(1234), number(1.25, 1), number(0.5, None)] == ["1,234", "1.2", "0.5"]
+
+
+def test_a_day_in_a_list_is_as_short_as_it_can_be() -> None:
+    days = (NOON, datetime(2026, 3, 9, 8, 0), datetime(2026, 1, 2, 8, 0), datetime(2025, 12, 31, 8, 0))
+    assert [day_label(at, NOON) for at in days] == ["Today", "Yesterday", "2 Jan", "31 Dec 2025"]
+    assert date(NOON) == "10 Mar 2026"
+
+
+def test_numbers_and_days_are_written_as_the_language_writes_them() -> None:
+    def german() -> None:
+        speak_in_request(languages()["de"])
+        assert [size(5 * GIB), seconds(0.84), number(1234.5, 1)] == ["5,0 GiB", "0,8 s", "1.234,5"]
+        assert [day_label(datetime(2026, 1, 2, 8, 0), NOON), date(NOON)] == ["2. Jan.", "10.03.2026"]
+        assert greeting("Mira Kovač", NOON) == "Guten Tag, Mira"
+
+    copy_context().run(german)
 
 
 def test_times_speeds_and_shares_that_change_are_short() -> None:

@@ -50,6 +50,9 @@ class NewChat:
         self._hello.show_model(model)
         self._hello.composer.show_thinking(reasoning)
 
+    def fill(self, text: str) -> None:
+        self._hello.composer.fill(text)
+
     def refuse(self, error: Exception) -> None:
         """Errors stand where the next thing is done."""
         self._hello.composer.refuse(told(error))

@@ -11,6 +11,7 @@ from nicegui.element import Element
 
 from app.schemas import ThreadMessage
 from store.tables import Message, MessageStatus, Model
+from ui.language import in_words
 from ui.theme import ASSETS
 
 TALK = str(ASSETS / "scripts" / "talk")         # what answers and one's own messages share in the browser
@@ -21,7 +22,7 @@ def answer_state(message: Message, model: Model | None) -> dict[str, Any]:
     return {
         "status": message.status,
         "finish": message.finish_reason,
-        "error": message.error,
+        "error": in_words(message.error) if message.error else None,
         "thought": message.reasoning,
         "edited": message.is_edited,
         "figures": answer_figures(message, model),

@@ -17,7 +17,8 @@ from store.imports import Merged
 from store.tables import UserRole
 from ui.components.elements import button, icon, tag
 from ui.components.frame import Frame
-from ui.words import count, size
+from ui.language import in_words, t
+from ui.words import size
 
 NUM_SHOWN = 100         # of what was skipped
 
@@ -46,25 +47,26 @@ class ChatFiles:
     def build(self) -> None:
         with tag("div", "nk-set"):
             with tag("div", "nk-grow"):
-                tag("h3", "", "Export all chats")
-                tag("p", "", "JSON comes back in here, and into Open WebUI. Markdown is a ZIP of texts to read.")
+                tag("h3", "", t("settings-export"))
+                tag("p", "", t("settings-export-about"))
             with tag("div", "nk-row"):
                 for name, form in (("JSON", "json"), ("Markdown", "markdown")):
-                    link = tag("a", "nk-btn nk-btn-quiet", href=f"{EXPORT_PATH}?form={form}", download="")
-                    with link.props(f'aria-label="Export all chats as {name}"'):
+                    link = tag("a", "nk-btn nk-btn-quiet", href=f"{EXPORT_PATH}?form={form}", download="",
+                               aria_label=t("settings-export-as", form=name))
+                    with link:
                         tag("span", text=name)
         with tag("div", "nk-set"):
             with tag("div", "nk-grow"):
-                tag("h3", "", "Import chats")
-                tag("p", "", f"From ChatGPT, Open WebUI or Inglenook: the JSON, or the ZIP as it came. {self._limit()}")
+                tag("h3", "", t("settings-import"))
+                tag("p", "", self._about())
             self._drop = FileDrop(url=IMPORT_PATH, max_bytes=self._imports.max_bytes, accept=".json,.zip")
         self._status = tag("div")
         self._build_stage(None)
         self._show()
 
-    def _limit(self) -> str:
-        limit = f"Up to {size(self._imports.max_bytes)}."
-        return f"{limit} The setting import_max_bytes says so." if self._user.role is UserRole.ADMIN else limit
+    def _about(self) -> str:
+        about = t("settings-import-about", size=size(self._imports.max_bytes))
+        return f"{about} {t('settings-import-limit')}" if self._user.role is UserRole.ADMIN else about
 
     def _on_change(self, change: Change) -> None:
         if change.kind == "import" and not self._client.is_deleted:
@@ -79,8 +81,8 @@ class ChatFiles:
             self._build_stage(latest)       # else it is brought up to date in place: its button may have the focus
         if latest is not None and latest.state is ImportState.READING:
             percent = round(latest.fraction * 100)
-            so_far = count(sum(latest.counts.values()), "chat")
-            self._so_far.set_text(f"{so_far} so far, {percent} % read. You can close this page.")
+            num_chats = sum(latest.counts.values())
+            self._so_far.set_text(t("settings-import-so-far", count=num_chats, percent=percent))
             self._bar.style(f"width: {percent}%")
             self._meter.props["aria-valuenow"] = str(percent)
 
@@ -99,49 +101,55 @@ class ChatFiles:
     def _build_progress(self, ongoing: Import) -> None:
         with tag("div", "nk-set"):
             with tag("div", "nk-grow"):
-                tag("h3", "", f"Reading {ongoing.file_name}")
+                tag("h3", "", t("settings-import-reading", file=ongoing.file_name))
                 self._so_far = ui.label().classes("nk-so-far nk-num")
-                with tag("div", "nk-meter", role="progressbar", aria_label="Read") as self._meter:
+                with tag("div", "nk-meter", role="progressbar", aria_label=t("settings-import-meter")) as self._meter:
                     self._bar = tag("i")
-            button("Cancel", "nk-btn-quiet").on("click", lambda: self._imports.cancel(self._user.id))
+            button(t("cancel"), "nk-btn-quiet").on("click", lambda: self._imports.cancel(self._user.id))
 
     def _show_result(self, done: Import) -> None:
-        title, tone, icon_name = {
-            ImportState.DONE: ("Imported.", "ok", "check"),
-            ImportState.CANCELLED: ("Cancelled.", "", "square"),
-            ImportState.FAILED: ("That went wrong.", "bad", "circle-alert"),
+        outcome, tone, icon_name = {
+            ImportState.DONE: ("done", "ok", "check"),
+            ImportState.CANCELLED: ("cancelled", "", "square"),
+            ImportState.FAILED: ("failed", "bad", "circle-alert"),
         }[done.state]
         with tag("div", "nk-set"), tag("div", f"nk-notice nk-grow {tone}"):
             icon(icon_name, 16)
             with tag("span", "nk-grow"):
-                tag("b", "", title)
-                tag("span", "", " ".join(["", *filter(None, [done.problem, _told(done)])]))
-            button("Hide", "nk-btn-ghost nk-btn-sm").on("click", lambda: self._imports.forget(self._user.id))
+                tag("b", "", t(f"settings-import-{outcome}"))
+                tag("span", "", " ".join(["", *filter(None, [in_words(done.problem), _told(done)])]))
+            hide = button(t("settings-import-hide"), "nk-btn-ghost nk-btn-sm")
+            hide.on("click", lambda: self._imports.forget(self._user.id))
         if done.skipped:
             self._show_skipped(done)
 
     def _show_skipped(self, done: Import) -> None:
         with tag("details", "nk-skipped"):
-            tag("summary", "", f"{done.num_skipped:,} skipped, and why")
+            tag("summary", "", t("settings-import-skipped", count=done.num_skipped))
             with tag("ul"):
                 for each in done.skipped[:NUM_SHOWN]:
                     with tag("li"):
+                        reason = in_words(each.reason)
                         tag("b", "", each.title or _place(each))
-                        tag("span", "", f"{_place(each)}: {each.reason}" if each.title else each.reason)
+                        placed = t("settings-import-place", place=_place(each), reason=reason) if each.title else reason
+                        tag("span", "", placed)
                 if done.num_skipped > NUM_SHOWN:
-                    tag("li", "", f"And {done.num_skipped - NUM_SHOWN:,} more.")
+                    tag("li", "", t("settings-import-more", count=done.num_skipped - NUM_SHOWN))
 
 
 def _told(done: Import) -> str:
     added, updated, known = (done.counts[each] for each in (Merged.ADDED, Merged.UPDATED, Merged.KNOWN))
-    sentences = [f"{count(added, 'chat')} added."] if added or not done.problem else []
+    sentences = [t("settings-import-added", count=added)] if added or not done.problem else []
     if updated:
-        sentences.append(f"{count(updated, 'chat')} had something new.")
+        sentences.append(t("settings-import-updated", count=updated))
     if known:
-        sentences.append(f"{count(known, 'chat')} {'was' if known == 1 else 'were'} here already.")
+        sentences.append(t("settings-import-known", count=known))
     return " ".join(sentences)
 
 
 def _place(skipped: Skipped) -> str:
-    entry = f"Entry {skipped.position:,}" if skipped.position else ""
-    return " of ".join(filter(None, [entry, skipped.file])) or "The file"
+    if skipped.position and skipped.file:
+        return t("settings-import-entry-of", number=skipped.position, file=skipped.file)
+    if skipped.position:
+        return t("settings-import-entry", number=skipped.position)
+    return skipped.file or t("settings-import-file")

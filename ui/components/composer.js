@@ -151,6 +151,7 @@ export default {
       if (event.isComposing || event.keyCode === 229) return; // an input method's own keys, of whichever language
       if (this.isChoosing && this.walk(event)) event.preventDefault();
       else if (event.key === "Enter" && !event.shiftKey) {
+        if (document.body.dataset.nkEnter === "newline" && !event.ctrlKey && !event.metaKey) return; // its writer's choice
         event.preventDefault();
         this.submit();
       } else if (event.key === "ArrowUp" && !this.text && !event.shiftKey && !event.altKey && !event.ctrlKey && !event.metaKey) {

@@ -7,6 +7,9 @@ const OPEN_KEY = "inglenook.folders";
 const SPARE = 8; // rows above and below what is in sight
 const NARROW = "(max-width: 53.6875em), (pointer: coarse)";
 
+// In px: rows grow with their reader's size of text.
+const rowHeight = (narrow) => Math.round((narrow.matches ? 2.75 : 2.125) * parseFloat(getComputedStyle(document.documentElement).fontSize));
+
 export default {
   components: { SideMenu, SideSearch },
   mixins: [selection, drag, keys],
@@ -89,7 +92,7 @@ export default {
     this.narrow = matchMedia(NARROW);
     return {
       open: new Set(open), view: "list", searching: false, current: null, menuKey: null, renaming: null, title: "",
-      top: 0, height: window.innerHeight, row: this.narrow.matches ? 44 : 34, stamp: 0,
+      top: 0, height: window.innerHeight, row: rowHeight(this.narrow), stamp: 0,
     };
   },
   computed: {
@@ -175,7 +178,7 @@ export default {
   methods: {
     t,
     measure() {
-      this.row = this.narrow.matches ? 44 : 34;
+      this.row = rowHeight(this.narrow);
     },
     look() {
       const pane = this.$refs.scroll;

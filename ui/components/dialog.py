@@ -8,6 +8,7 @@ from nicegui import ui
 from nicegui.element import Element
 
 from ui.components.elements import button, hint_bad, tag
+from ui.language import t
 
 
 def field(
@@ -36,7 +37,7 @@ def ask(title: str, text: str, action: str, on_yes: Callable[[], Awaitable[None]
         tag("h2", "", title)
         tag("p", "", text)
         with tag("div", "nk-acts"):
-            button("Cancel", "nk-btn-ghost").on("click", dialog.close)
+            button(t("cancel"), "nk-btn-ghost").on("click", dialog.close)
 
             async def yes() -> None:
                 dialog.close()

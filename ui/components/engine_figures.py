@@ -10,7 +10,8 @@ from nicegui.elements.mixins.text_element import TextElement
 from engine.engine import Engine, EngineInfo, EngineMetrics
 from engine.histogram import Histogram
 from ui.components.elements import tag
-from ui.words import brief, percent, size, speed
+from ui.language import t
+from ui.words import brief, number, percent, size, speed
 
 UNKNOWN = "–"
 
@@ -25,15 +26,18 @@ class Figure:
 def figures_of(info: EngineInfo, metrics: EngineMetrics, now_s: float) -> list[Figure]:
     """Always in this order. The last is there only where the model's words are guessed ahead."""
     figures = [
-        Figure("Being answered", str(metrics.num_running), f"{metrics.num_waiting} in line"),
-        Figure("Writing speed", speed(metrics.output_tokens_per_s(now_s)), "all together, now"),
-        Figure("First token after", *_median_and_slowest(metrics.time_to_first_token)),
-        Figure("Then one every", *_median_and_slowest(metrics.inter_token)),
-        Figure("Read before", percent(metrics.cached_share) or UNKNOWN, "of all prompts"),
-        Figure("Chats hold", size(metrics.held_bytes), f"of {size(info.kv_bytes + info.cache_bytes)}"),
+        Figure(t("figure-running"), number(metrics.num_running), t("figure-waiting", count=metrics.num_waiting)),
+        Figure(t("figure-speed"), speed(metrics.output_tokens_per_s(now_s)), t("figure-speed-note")),
+        Figure(t("figure-first"), *_median_and_slowest(metrics.time_to_first_token)),
+        Figure(t("figure-next"), *_median_and_slowest(metrics.inter_token)),
+        Figure(t("figure-cached"), percent(metrics.cached_share) or UNKNOWN, t("figure-cached-note")),
+        Figure(
+            t("figure-held"), size(metrics.held_bytes),
+            t("figure-held-note", size=size(info.kv_bytes + info.cache_bytes)),
+        ),
     ]
     if guessed := percent(metrics.accept_rate):
-        figures.append(Figure("Guessed right", guessed, "of tokens tried ahead"))
+        figures.append(Figure(t("figure-guessed"), guessed, t("figure-guessed-note")))
     return figures
 
 
@@ -63,11 +67,11 @@ class EngineFigures:
 
 def _median_and_slowest(times: Histogram) -> tuple[str, str]:
     median, slowest = _quantile(times, 0.5), _quantile(times, 0.95)
-    return (median or UNKNOWN, f"slowest 5 %: {slowest}" if slowest else "nothing written yet")
+    return (median or UNKNOWN, t("figure-slowest", time=slowest) if slowest else t("figure-nothing"))
 
 
 def _quantile(times: Histogram, share: float) -> str | None:
     value_s = times.quantile_s(share)
     if value_s is None:
         return None
-    return f"over {brief(value_s)}" if value_s >= times.bounds_s[-1] else brief(value_s)
+    return t("figure-over", time=brief(value_s)) if value_s >= times.bounds_s[-1] else brief(value_s)

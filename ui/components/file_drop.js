@@ -1,15 +1,17 @@
 // A file by choice or by drop, sent as the body of one request: the browser reads it from the disk as it goes.
+const t = (id, variables) => window.nkWords.t(id, variables);
+
 export default {
   template: `
     <div class="nk-drop" :class="{ over }" @dragover.prevent="over = !busy && !sending" @dragleave="over = false" @drop.prevent="drop">
       <input ref="file" type="file" :accept="accept" class="nk-sr" tabindex="-1" aria-hidden="true" @change="send($refs.file.files[0])">
       <template v-if="sending">
-        <span class="nk-num" role="status">Sending {{ percent }} %</span>
-        <button type="button" class="nk-btn nk-btn-quiet" @click="cancel">Cancel</button>
+        <span class="nk-num" role="status">{{ t('file-sending', { percent }) }}</span>
+        <button type="button" class="nk-btn nk-btn-quiet" @click="cancel">{{ t('cancel') }}</button>
       </template>
       <template v-else>
-        <span v-if="!busy" class="nk-faint nk-not-sm">{{ over ? "Let go to import" : "Drop it here, or" }}</span>
-        <button type="button" class="nk-btn nk-btn-quiet" :disabled="busy" @click="$refs.file.click()">Choose a file</button>
+        <span v-if="!busy" class="nk-faint nk-not-sm">{{ t(over ? 'file-let-go' : 'file-drop-here') }}</span>
+        <button type="button" class="nk-btn nk-btn-quiet" :disabled="busy" @click="$refs.file.click()">{{ t('file-choose') }}</button>
       </template>
       <p v-if="problem" class="nk-hint bad" role="alert">
         <svg class="nk-i nk-i-14" aria-hidden="true"><use href="#nk-circle-alert"/></svg>{{ problem }}</p>
@@ -22,6 +24,7 @@ export default {
     this.request?.abort();
   },
   methods: {
+    t,
     drop(event) {
       this.over = false;
       if (!this.busy && !this.sending) this.send(event.dataTransfer.files[0]);
@@ -29,16 +32,17 @@ export default {
     send(file) {
       this.$refs.file.value = ""; // the same file may be chosen again
       if (!file) return;
-      this.problem = file.size > this.maxBytes ? "That file is too large." : "";
+      this.problem = file.size > this.maxBytes ? t("file-too-large") : "";
       if (this.problem) return;
       this.percent = 0;
       this.sending = true;
       const request = (this.request = new XMLHttpRequest());
       request.upload.onprogress = ({ loaded, total }) => (this.percent = Math.floor((loaded / total) * 100));
       request.onload = () => this.finish(request.status < 300 ? "" : told(request));
-      request.onerror = () => this.finish("The file could not be sent. Is the server still there?");
+      request.onerror = () => this.finish(t("file-not-sent"));
       request.onabort = () => this.finish("");
       request.open("POST", `${window.path_prefix || ""}${this.url}?name=${encodeURIComponent(file.name)}`);
+      request.setRequestHeader("Inglenook-Language", window.nkWords.language); // of what goes wrong
       request.send(file);
     },
     cancel() {
@@ -55,6 +59,6 @@ function told(request) {
   try {
     return JSON.parse(request.responseText).error.message;
   } catch {
-    return `The server answered ${request.status}.`;
+    return t("file-refused", { status: request.status });
   }
 }

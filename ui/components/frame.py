@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -12,13 +12,17 @@ from nicegui.element import Element
 
 from app.services.container import Services
 from store.tables import User, UserRole
+from ui.components.choice import Choice
+from ui.components.commands import Commands
 from ui.components.elements import icon, icon_button, mark, menu, menu_item, tag
-from ui.language import LANGUAGE_SETTING, speak, t, wanted_language
+from ui.language import speak, t, wanted_language
+from ui.preferences import THEME_SETTING, Preferences
 from ui.theme import Theme, change_theme, dress
 from ui.words import initials
 
-THEME_SETTING = "theme"
-THEME_NAMES = {Theme.LIGHT: "Light", Theme.DARK: "Dark", Theme.SYSTEM: "System"}
+PLACES = (       # of the pages that are no chat
+    ("/models", "models", "box"), ("/library", "library-title", "library-big"), ("/settings", "settings", "settings"),
+)
 
 
 @dataclass(slots=True)
@@ -27,17 +31,23 @@ class Frame:
 
     services: Services
     user: User
+    preferences: Preferences
     theme: Theme
     dark_mode: ui.dark_mode
+    commands: Commands
     on_theme: list[Callable[[Theme], None]]
 
     @classmethod
     async def make(cls, services: Services, request: Request) -> Frame:
         user: User = request.state.user
-        theme = Theme.of(await services.accounts.get_setting(user.id, THEME_SETTING))
-        language = wanted_language(await services.accounts.get_setting(user.id, LANGUAGE_SETTING), request)
+        preferences = Preferences.of(await services.accounts.get_settings(user.id))
+        language = wanted_language(preferences.language, request)
         speak(ui.context.client, language)
-        return cls(services, user, theme, dress(theme, language), [])
+        dark_mode = dress(preferences.theme, language)
+        preferences.put_on_page()
+        frame = cls(services, user, preferences, preferences.theme, dark_mode, Commands(services, user), [])
+        frame.commands.set_dark = frame._set_dark
+        return frame
 
     async def set_theme(self, theme: Theme) -> None:
         self.theme = theme
@@ -45,6 +55,9 @@ class Frame:
         for callback in self.on_theme:
             callback(theme)
         await self.services.accounts.set_setting(self.user.id, THEME_SETTING, theme)
+
+    async def _set_dark(self, is_dark: bool) -> None:
+        await self.set_theme(Theme.DARK if is_dark else Theme.LIGHT)
 
     @contextmanager
     def around(self, *, label: str, sidebar: Callable[[], None]) -> Iterator[Element]:
@@ -54,8 +67,8 @@ class Frame:
                 with tag("div", "nk-side-top"):
                     mark(22)
                     tag("span", "nk-wordmark nk-grow", "Inglenook")
-                    icon_button("panel-left", "Hide sidebar", "nk-not-sm").props("data-nk-hide-side")
-                    icon_button("x", "Close menu", "nk-only-sm", 20).props("data-nk-close-menu")
+                    icon_button("panel-left", t("side-hide"), "nk-not-sm").props("data-nk-hide-side")
+                    icon_button("x", t("menu-close"), "nk-only-sm", 20).props("data-nk-close-menu")
                 sidebar()
                 with tag("div", "nk-side-foot"):
                     self._person()
@@ -69,44 +82,28 @@ class Frame:
             tag("span", "nk-avatar", initials(self.user.name), aria_hidden="true")
             with tag("span", "nk-grow"):
                 tag("b", "nk-ell", self.user.name)
-                tag("small", "", "Admin" if is_admin else "Signed in")
+                tag("small", "", t("role-admin") if is_admin else t("role-user"))
             with tag("span", "nk-ib nk-ib-sm", aria_hidden="true"):
                 icon("ellipsis", 16)
             with menu("top left", "bottom left") as popup:
                 popup.props(remove="auto-close")        # the theme may be tried out
-                with tag("a", "nk-nav", href="/models", role="menuitem"):
-                    icon("box")
-                    tag("span", text="Models")
-                with tag("a", "nk-nav", href="/library", role="menuitem"):
-                    icon("library-big")
-                    tag("span", text=t("library-title"))
-                with tag("a", "nk-nav", href="/settings", role="menuitem"):
-                    icon("settings")
-                    tag("span", text="Settings")
+                for path, name, icon_name in PLACES:
+                    with tag("a", "nk-nav", href=path, role="menuitem"):
+                        icon(icon_name)
+                        tag("span", text=t(name))
+                shortcuts = menu_item(t("command-shortcuts"), icon_name="keyboard", classes="nk-not-sm")
+                shortcuts.props("data-nk-shortcuts").on("click", popup.close)
                 with tag("div", "nk-menu-seg"):
-                    theme_switch(self, role="menuitemradio", state="aria-checked")
+                    theme_switch(self, in_menu=True)
                 tag("hr")
                 with tag("form", method="post", action="/logout"):
-                    menu_item("Sign out", "log-out").props("type=submit")
+                    menu_item(t("sign-out"), icon_name="log-out").props("type=submit")
 
 
-def theme_switch(frame: Frame, *, role: str = "button", state: str = "aria-pressed") -> None:
+def theme_switch(frame: Frame, *, in_menu: bool = False) -> None:
     """Light, dark, as the system: in the menu and on the settings page, which follow each other."""
-    buttons: dict[Theme, Element] = {}
-
-    def show(theme: Theme) -> None:
-        for name, element in buttons.items():
-            element.classes(remove="on") if name is not theme else element.classes(add="on")
-            element.props[state] = "true" if name is theme else "false"
-
-    def choose(theme: Theme) -> Callable[[], Awaitable[None]]:
-        return lambda: frame.set_theme(theme)
-
-    with tag("div", "nk-seg", role="group", aria_label="Theme"):
-        for theme, name in THEME_NAMES.items():
-            buttons[theme] = tag("button", "", name, type="button", role=role).on("click", choose(theme))
-    show(frame.theme)
-    frame.on_theme.append(show)
+    names = {theme: t(f"theme-{theme}") for theme in (Theme.LIGHT, Theme.DARK, Theme.SYSTEM)}
+    frame.on_theme.append(Choice(t("theme"), names, frame.theme, frame.set_theme, in_menu=in_menu).show)
 
 
 def rail(active: str) -> Callable[[], None]:
@@ -115,16 +112,13 @@ def rail(active: str) -> Callable[[], None]:
     def make() -> None:
         with tag("div", "nk-side-act"), tag("a", "nk-nav", href="/"):
             icon("chevron-left")
-            tag("span", text="Back to chats")
+            tag("span", text=t("back-to-chats"))
         with tag("nav", "nk-side-scroll"):
-            for path, name, icon_name in (
-                ("/models", "Models", "box"), ("/library", t("library-title"), "library-big"),
-                ("/settings", "Settings", "settings"),
-            ):
+            for path, name, icon_name in PLACES:
                 current = {"aria_current": "page"} if path == active else {}
                 with tag("a", "nk-nav on" if path == active else "nk-nav", href=path, **current):
                     icon(icon_name)
-                    tag("span", text=name)
+                    tag("span", text=t(name))
 
     return make
 
@@ -137,5 +131,5 @@ def narrow_head(title: str) -> None:
 
 
 def open_menu_buttons() -> None:
-    icon_button("menu", "Open menu", "nk-only-sm", 20).props("data-nk-open-menu")
-    icon_button("panel-left", "Show sidebar", "nk-show-side nk-not-sm").props("data-nk-show-side")
+    icon_button("menu", t("menu-open"), "nk-only-sm", 20).props("data-nk-open-menu")
+    icon_button("panel-left", t("side-show"), "nk-show-side nk-not-sm").props("data-nk-show-side")

@@ -13,10 +13,10 @@ from app.errors import AppError, InvalidInput
 from app.services.prompts import variables_of
 from app.services.setup import ChatSetup
 from store.tables import Model, Preset, Prompt
-from ui.components.choice import Choice
 from ui.components.dialog import show_problem
 from ui.components.elements import button, tag
 from ui.components.parameters import ParameterForm, setup_with
+from ui.components.select import Select
 from ui.language import t, told
 
 SavePrompt = Callable[[str, str, str], Awaitable[None]]         # name, command, content
@@ -65,7 +65,7 @@ def edit_preset(
             tag("span", "nk-lab", t("library-model"))
             options: Mapping[str, str] = {"": t("library-any-model")} | {each.id: each.name for each in models}
             first = setup.model_id if setup.model_id is not None and setup.model_id in known else ""
-            chosen = Choice(t("library-model"), options, first, show)
+            chosen = Select(t("library-model"), options, first, show)
         values = {"setup": setup}
 
         def change(key: str, value: Any) -> None:

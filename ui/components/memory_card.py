@@ -9,7 +9,8 @@ import psutil
 
 from app.services.models import ModelEntry
 from ui.components.elements import tag
-from ui.words import GIB, size
+from ui.language import t
+from ui.words import GIB, number, size
 
 NUM_COLOURS = 4
 HOLLOW = "background:var(--sunken);box-shadow:inset 0 0 0 1px var(--line-strong)"
@@ -51,8 +52,9 @@ def memory_card(entries: Sequence[ModelEntry]) -> None:
     used_bytes = memory.total_bytes - memory.free_bytes
     with tag("div", "nk-card"):
         with tag("div", "nk-card-h"):
-            tag("h2", "", "Memory")
-            tag("span", "nk-end nk-num", f"{used_bytes / GIB:.1f} of {memory.total_bytes / GIB:.1f} GiB in use")
+            tag("h2", "", t("memory"))
+            in_use = t("memory-in-use", used=number(used_bytes / GIB, 1), total=number(memory.total_bytes / GIB, 1))
+            tag("span", "nk-end nk-num", in_use)
         with tag("div", "nk-card-b"):
             _bar(memory)
             _legend(memory)
@@ -60,8 +62,9 @@ def memory_card(entries: Sequence[ModelEntry]) -> None:
 
 def _bar(memory: Memory) -> None:
     told = [f"{share.name} {size(share.total_bytes)}" for share in memory.shares]
-    told += [f"{size(memory.free_bytes)} free", f"{size(memory.others_bytes)} in other programs"]
-    with tag("div", "nk-mem", role="img", aria_label=f"Memory: {', '.join(told)}"):
+    told.append(t("memory-free-told", size=size(memory.free_bytes)))
+    told.append(t("memory-others-told", size=size(memory.others_bytes)))
+    with tag("div", "nk-mem", role="img", aria_label=t("memory-told", parts=", ".join(told))):
         for index, share in enumerate(memory.shares):
             _segment(memory, share.weight_bytes, _colour(index))
             if share.room_bytes:
@@ -78,10 +81,10 @@ def _legend(memory: Memory) -> None:
     with tag("div", "nk-legend", style="margin-top:13px"):
         for index, share in enumerate(memory.shares):
             _entry(share.name, share.total_bytes, f"background:{_colour(index)}")
-        _entry("Free", memory.free_bytes, HOLLOW, "nk-faint")
-        _entry("Other programs", memory.others_bytes, HATCHED, "nk-faint")
+        _entry(t("memory-free"), memory.free_bytes, HOLLOW, "nk-faint")
+        _entry(t("memory-others"), memory.others_bytes, HATCHED, "nk-faint")
         if memory.shares:
-            tag("span", "nk-faint nk-not-sm", "Faded: room for conversations", style="margin-inline-start:auto")
+            tag("span", "nk-faint nk-not-sm", t("memory-faded"), style="margin-inline-start:auto")
 
 
 def _entry(name: str, num_bytes: int, style: str, classes: str = "") -> None:

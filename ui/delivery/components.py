@@ -11,6 +11,7 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
 from nicegui.dependencies import JsComponent, js_components
@@ -76,7 +77,9 @@ class Joined:
 
 
 def join_components() -> Joined:
-    """Once all pages are imported: NiceGUI knows their components by then."""
+    """Once all pages are imported: NiceGUI knows their components by then. Its own it imports at first use."""
+    for name in OF_NICEGUI:
+        import_module(f"nicegui.elements.{name.removesuffix('.js')}")
     return Joined.of(js_components.values())
 
 

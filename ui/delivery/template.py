@@ -13,7 +13,7 @@ from nicegui.version import __version__ as NICEGUI_VERSION
 
 from ui.delivery.components import MARKDOWN, Joined
 from ui.delivery.files import NICEGUI_ADDRESS
-from ui.delivery.scripts import FRAME_ALONE, LANGUAGES, SCRIPT
+from ui.delivery.scripts import LANGUAGES, OURS_ALONE, SCRIPT
 from ui.delivery.styles import LAYERS, SHEET
 
 log = structlog.get_logger(__name__)
@@ -38,7 +38,9 @@ _CHANGES = (
     (re.escape("{% for url in js_imports_urls %}"), "{% for url in js_imports_urls | nk_preloaded %}"),
 )
 # Where they are not all found: our sheet, which comes after NiceGUI's own in the same layers, and our script alone.
-OURS_ALONE = f'<link rel="stylesheet" href="{SHEET.address}"><script src="{FRAME_ALONE}" defer></script>'
+OUR_HEAD = f'<link rel="stylesheet" href="{SHEET.address}">' + "".join(
+    f'<script src="{address}" defer></script>' for address in OURS_ALONE
+)
 _COMPONENT = re.compile(r'import \{ default as \w+ \} from "[^"]*/components/([^"]+)";')
 _KEY = re.compile(r".*/components/(.+)")
 
@@ -62,7 +64,7 @@ def use_derived_template(joined: Joined) -> bool:
     if page is None:
         log.warning("pages load more files than they need: NiceGUI's has another form", version=NICEGUI_VERSION)
         templates.env.loader = _original
-        Client.shared_head_html = OURS_ALONE
+        Client.shared_head_html = OUR_HEAD
         return False
     Client.shared_head_html = ""
     templates.env.loader = FunctionLoader({TEMPLATE: page}.get)

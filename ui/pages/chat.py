@@ -33,13 +33,14 @@ async def chat_page(
     services: Services, request: Request, conversation_id: str | None, message_id: str | None = None
 ) -> None:
     """`message_id`: where in the chat to go to."""
-    page = ChatPage(services, await Frame.make(services, request), ui.context.client)
+    model_id = request.query_params.get("model")
+    page = ChatPage(services, await Frame.make(services, request), ui.context.client, model_id)
     if not await page.build(conversation_id, message_id, is_mac="Mac OS" in request.headers.get("user-agent", "")):
         ui.context.client.status_code = 404
 
 
 class ChatPage:
-    def __init__(self, services: Services, frame: Frame, client: Client) -> None:
+    def __init__(self, services: Services, frame: Frame, client: Client, model_id: str | None) -> None:
         self._services = services
         self._frame = frame
         self._client = client
@@ -48,7 +49,7 @@ class ChatPage:
         self._wanted_id: str | None = None          # the chat that was asked for last; shown as soon as it is read
         self._messages: Sequence[ThreadMessage] = ()    # of the branch that is shown
         self._models: list[ModelEntry] = []
-        self._model_id: str | None = None           # chosen here; None: the chat's own, or the default
+        self._model_id = model_id                   # chosen for this page; None: the chat's own, or the default
         self._talk: ConversationView | None = None
         self._new: NewChat | None = None            # or none of both, where there is no such chat
         self._stale: set[str] = set()               # kinds of changes that are not shown yet
@@ -68,11 +69,13 @@ class ChatPage:
 
     async def build(self, conversation_id: str | None, message_id: str | None, *, is_mac: bool) -> bool:
         """False where there is no such chat; the page then says so."""
-        with self._frame.around(label="Chats", sidebar=lambda: self._chats.build(is_mac=is_mac)):
+        with self._frame.around(label=t("chats"), sidebar=lambda: self._chats.build(is_mac=is_mac)):
             with tag("header", "nk-head"):
                 self._head.build()
             self._body = tag("div", "nk-talk")
             self._setup.build()
+        commands = self._frame.commands
+        commands.open_chat, commands.begin_chat, commands.use_model = self._open, self._begin_with, self._choose_model
         self._chats.build_toast()
         ui.on("nk_location", lambda event: self._follow_location(event.args))
         self._client.on_delete(self._services.changes.watch(self._user.id, self._on_change))
@@ -170,6 +173,12 @@ class ChatPage:
         if self._wanted_id is not None:
             self._go_to("/")
             await self._show(None)
+
+    async def _begin_with(self, text: str) -> None:
+        """A new chat, with this in its composer."""
+        await self._new_chat()
+        if self._new is not None and text:
+            self._new.fill(text)
 
     def _go_to(self, path: str, how: str = "pushState") -> None:
         """Only the address. Through the client, since the element that the caller was called by may be gone by then."""
@@ -337,7 +346,7 @@ class ChatPage:
             self._head.show_heading("" if self._new else here)
             if self._talk is not None:
                 self._talk.show_title(here)
-            ui.page_title(f"{here} · Inglenook")
+            ui.page_title(t("page-title", page=here))
 
     def _title(self) -> str:
         """Of a temporary chat no word: browsers remember titles."""

@@ -7,8 +7,9 @@ a loaded model does changes with each of its steps, which nobody announces: an o
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from fastapi import Request
 from nicegui import background_tasks, ui
@@ -25,16 +26,17 @@ from ui.components.elements import button, hint_bad, icon, icon_button, menu, me
 from ui.components.engine_figures import EngineFigures
 from ui.components.frame import Frame, narrow_head, rail
 from ui.components.memory_card import memory_card
-from ui.words import context, count, size
+from ui.language import in_words, t, told
+from ui.words import context, number, size
 
 LOOK_INTERVAL_S = 1.0
 
 PILLS = {
-    ModelState.READY: ("ok", "Ready"),
-    ModelState.LOADING: ("hot", "Loading"),
-    ModelState.DRAINING: ("warn", "Unloading"),
-    ModelState.ON_DISK: ("idle", "On disk"),
-    ModelState.FAILED: ("bad", "Did not load"),
+    ModelState.READY: ("ok", "model-ready"),
+    ModelState.LOADING: ("hot", "model-loading"),
+    ModelState.DRAINING: ("warn", "model-unloading"),
+    ModelState.ON_DISK: ("idle", "model-on-disk"),
+    ModelState.FAILED: ("bad", "model-failed"),
 }
 
 
@@ -54,16 +56,17 @@ class ModelsPage:
         self._figures: list[EngineFigures] = []       # of the loaded models, as long as their rows stand
 
     async def build(self) -> None:
-        with self._frame.around(label="Models", sidebar=rail("/models")):
-            narrow_head("Models")
+        ui.page_title(t("page-title", page=t("models")))
+        with self._frame.around(label=t("models"), sidebar=rail("/models")):
+            narrow_head(t("models"))
             with tag("div", "nk-page"), tag("div", "nk-page-in"):
                 with tag("div", "nk-title"):
                     with tag("div"):
-                        tag("h1", "", "Models")
-                        tag("p", "", "What runs on this computer.")
+                        tag("h1", "", t("models"))
+                        tag("p", "", t("models-about"))
                     if self._is_admin:
                         with tag("div", "nk-end"):
-                            add = button("Add a file", "nk-btn-quiet", icon_name="folder-plus")
+                            add = button(t("models-add-file"), "nk-btn-quiet", icon_name="folder-plus")
                             add.on("click", self._ask_for_file)
                 self._body = tag("div")
         self._client.on_delete(self._services.changes.watch(self._frame.user.id, self._on_change))
@@ -101,9 +104,10 @@ class ModelsPage:
         with self._body:
             memory_card(entries)
             with tag("div", "nk-sec"):
-                tag("h2", "", "Installed")
+                tag("h2", "", t("models-installed"))
                 on_disk = size_on_disk([entry.model for entry in entries])
-                tag("span", "nk-count", f"{count(len(entries), 'model')}, {size(on_disk)} on disk")
+                total = t("models-total", models=t("count-models", count=len(entries)), size=size(on_disk))
+                tag("span", "nk-count", total)
             with tag("div", "nk-card nk-list"):
                 for entry in entries:
                     self._row(entry)
@@ -114,8 +118,8 @@ class ModelsPage:
         with tag("div", "nk-empty"):
             with tag("div", "nk-glyph"):
                 icon("box", 20)
-            tag("h3", "", "No models yet")
-            todo = "Add a GGUF file that lies on this computer." if self._is_admin else "Ask your admin to add one."
+            tag("h3", "", t("models-none"))
+            todo = t("models-none-admin") if self._is_admin else t("models-none-user")
             tag("p", "", todo)
 
     # --- a row --------------------------------------------------------------------------------------------------------
@@ -127,23 +131,23 @@ class ModelsPage:
                 with tag("span", "nk-name"):
                     tag("span", text=model.name)
                     if model.is_default:
-                        tag("span", "nk-tag", "Default")
+                        tag("span", "nk-tag", t("model-default"))
                     if model.is_starter:
-                        tag("span", "nk-tag", "Small starter model")
+                        tag("span", "nk-tag", t("model-starter"))
                     if model.embeds:
-                        tag("span", "nk-tag", "Embeddings")
-                adapters = "".join(f", {Path(each['path']).name} at {each['scale']:g}" for each in model.adapters)
+                        tag("span", "nk-tag", t("model-embeddings"))
                 kind = model.quantisation or model.file_format
-                tag("span", "nk-sub", f"{kind}, {size(model.size_bytes)} on disk{adapters}")
+                parts = [t("model-of-size", kind=kind, size=size(model.size_bytes)), *map(_adapter, model.adapters)]
+                tag("span", "nk-sub", ", ".join(parts))
             with tag("div", "nk-state"):
                 kind, word = PILLS[status.state]
-                tag("span", f"nk-pill {kind}", word)
+                tag("span", f"nk-pill {kind}", t(word))
             with tag("div", "nk-cell nk-memc nk-num"):
                 self._memory_cell(entry)
             with tag("div", "nk-cell nk-speed nk-num"):
                 tag("b", "", status.info.backend if status.info else "–")
                 if status.info:
-                    tag("span", text=f"on the {status.info.device.upper()}")
+                    tag("span", text=t("model-device", device=status.info.device.upper()))
             with tag("div", "nk-acts"):
                 if self._is_admin:
                     self._actions(entry)
@@ -151,41 +155,44 @@ class ModelsPage:
                 self._figures.append(EngineFigures(engine))
             if status.state is ModelState.FAILED:
                 with tag("div", "nk-reason"):
-                    hint_bad(status.reason)
+                    hint_bad(in_words(status.reason))
             elif status.reason:
-                tag("div", "nk-reason nk-hint", status.reason)
+                tag("div", "nk-reason nk-hint", in_words(status.reason))
 
     def _memory_cell(self, entry: ModelEntry) -> None:
         info = entry.status.info
         if info is None:
-            tag("b", "", f"{context(entry.model.context_tokens)} context" if entry.model.context_tokens else "–")
-            tag("span", text="at most")
+            most = entry.model.context_tokens
+            tag("b", "", t("model-context", context=context(most)) if most else "–")
+            tag("span", text=t("model-context-most"))
             return
         tag("b", "", size(info.weight_bytes + info.kv_bytes + info.cache_bytes))
         kv_type = "" if info.kv_type == "f16" else f", {info.kv_type}"
-        for_whom = "each text" if info.embedding_width else count(info.max_num_seqs, "chat")
-        tag("span", text=f"{context(info.max_model_len)} for {for_whom}{kv_type}")
+        length, num_chats = context(info.max_model_len), t("count-chats", count=info.max_num_seqs)
+        room = t("model-room-text", context=length) if info.embedding_width else None
+        tag("span", text=(room or t("model-room", context=length, chats=num_chats)) + kv_type)
 
     def _actions(self, entry: ModelEntry) -> None:
         model = entry.model
         match entry.status.state:
             case ModelState.READY:
-                button("Unload", "nk-btn-quiet nk-btn-sm").on("click", self._on(self._unload, entry))
+                button(t("model-unload"), "nk-btn-quiet nk-btn-sm").on("click", self._on(self._unload, entry))
             case ModelState.LOADING:
-                button("Cancel", "nk-btn-ghost nk-btn-sm").on("click", self._on(self._unload, entry))
+                button(t("cancel"), "nk-btn-ghost nk-btn-sm").on("click", self._on(self._unload, entry))
             case ModelState.DRAINING:
-                tag("span", "nk-spin", role="status", aria_label="Unloading")
+                tag("span", "nk-spin", role="status", aria_label=t("model-unloading"))
             case ModelState.ON_DISK:
-                button("Load", "nk-btn-quiet nk-btn-sm").on("click", self._on(self._load, entry))
+                button(t("model-load"), "nk-btn-quiet nk-btn-sm").on("click", self._on(self._load, entry))
             case ModelState.FAILED:
-                button("Try again", "nk-btn-quiet nk-btn-sm").on("click", self._on(self._load, entry))
+                button(t("try-again"), "nk-btn-quiet nk-btn-sm").on("click", self._on(self._load, entry))
         if model.is_default and model.is_starter:
             return      # nothing else to be done with it
-        with icon_button("ellipsis", f"More for {model.name}"), menu("bottom right", "top right"):
+        with icon_button("ellipsis", t("model-more", model=model.name)), menu("bottom right", "top right"):
             if not model.is_default and not model.embeds:
-                menu_item("Set as default", "check").on("click", self._on(self._set_default, entry))
+                menu_item(t("model-set-default"), icon_name="check").on("click", self._on(self._set_default, entry))
             if not model.is_starter:
-                menu_item("Remove", "trash-2", classes="danger").on("click", self._on(self._ask_to_remove, entry))
+                remove = menu_item(t("model-remove"), icon_name="trash-2", classes="danger")
+                remove.on("click", self._on(self._ask_to_remove, entry))
 
     # --- what an admin does -------------------------------------------------------------------------------------------
 
@@ -208,15 +215,9 @@ class ModelsPage:
         if num_running == 0:
             await unload()
             return
-        stops = f"It is writing {count(num_running, 'answer')}. They stop where they are, and can be continued later."
-        if entry.model.embeds:
-            stops = f"It is making vectors for {count(num_running, 'request')}. They fail, and can be sent again later."
+        stops = t(f"model-unload-{'vectors' if entry.model.embeds else 'answers'}", count=num_running)
         with self._body:
-            ask(
-                f"Unload {entry.model.name}?",
-                stops,
-                "Unload", unload,
-            )
+            ask(t("model-unload-question", model=entry.model.name), stops, t("model-unload"), unload)
 
     async def _set_default(self, entry: ModelEntry) -> None:
         await self._services.models.set_default(entry.model.id)
@@ -226,28 +227,32 @@ class ModelsPage:
             await self._services.models.remove(entry.model.id)
 
         files = await self._services.models.files_that_go_with(entry.model)
-        deleted = f"Deleted with it, from the models folder: {', '.join(path.name for path in files)}."
-        kept = f"Its file stays at {entry.model.path}."
+        names = ", ".join(path.name for path in files)
+        what = t("model-remove-files", files=names) if files else t("model-remove-kept", path=entry.model.path)
         with self._body:
-            ask(f"Remove {entry.model.name}?", deleted if files else kept, "Remove", remove)
+            ask(t("model-remove-question", model=entry.model.name), what, t("model-remove"), remove)
 
     def _ask_for_file(self) -> None:
         with ui.dialog(value=True) as dialog, tag("div", "nk-dialog"):
-            dialog.props["aria-label"] = "Add a file"
-            tag("h2", "", "Add a file")
-            tag("p", "", "A model in the GGUF format, on the computer that runs Inglenook. It stays where it is.")
-            path, problem = field("Where it is", placeholder="/home/mira/models/qwen3-8b-q4_k_m.gguf")
+            dialog.props["aria-label"] = t("models-add-file")
+            tag("h2", "", t("models-add-file"))
+            tag("p", "", t("models-add-about"))
+            path, problem = field(t("models-add-where"), placeholder="/home/mira/models/qwen3-8b-q4_k_m.gguf")
 
             async def add() -> None:
                 try:
                     await self._services.models.add(Path((path.value or "").strip().strip('"')))
                 except (AppError, EngineError, OSError, ValueError) as error:
-                    show_problem(problem, str(error))
+                    show_problem(problem, told(error))
                     return
                 dialog.close()
 
             path.on("keydown.enter", add)
             with tag("div", "nk-acts"):
-                button("Cancel", "nk-btn-ghost").on("click", dialog.close)
-                button("Add", "nk-btn-primary").on("click", add)
+                button(t("cancel"), "nk-btn-ghost").on("click", dialog.close)
+                button(t("models-add"), "nk-btn-primary").on("click", add)
         dialog.on("hide", dialog.delete)
+
+
+def _adapter(adapter: Mapping[str, Any]) -> str:
+    return t("model-adapter", name=Path(adapter["path"]).name, scale=number(adapter["scale"], None))

@@ -1,70 +1,78 @@
-"""A person's own settings: theme, password, API keys, signing out. On the event loop."""
+"""A person's own settings: look, writing, password, API keys, chats as files, signing out. On the event loop."""
 
 from __future__ import annotations
 
 from fastapi import Request
+from nicegui import ui
 
 from app.errors import AppError, InvalidInput
 from app.services.container import Services
-from store.tables import ApiKey
+from ui.components.api_keys import ApiKeys
 from ui.components.chat_files import ChatFiles
-from ui.components.dialog import ask, field, show_problem
+from ui.components.dialog import field, show_problem
 from ui.components.elements import button, tag
-from ui.components.frame import Frame, narrow_head, rail, theme_switch
+from ui.components.frame import Frame, narrow_head, rail
+from ui.components.preference_settings import PreferenceSettings
 from ui.components.titles_setting import titles_setting
+from ui.language import t, told
 
 
 async def settings_page(services: Services, request: Request) -> None:
     frame = await Frame.make(services, request)
+    ui.page_title(t("page-title", page=t("settings")))
+    preferences = PreferenceSettings(frame, is_mac="Mac OS" in request.headers.get("user-agent", ""))
     keys = ApiKeys(services, frame)
     files = ChatFiles(services, frame)
-    with frame.around(label="Settings", sidebar=rail("/settings")):
-        narrow_head("Settings")
+    with frame.around(label=t("settings"), sidebar=rail("/settings")):
+        narrow_head(t("settings"))
         with tag("div", "nk-page"), tag("div", "nk-page-in nk-page-narrow"):
             with tag("div", "nk-title"), tag("div"):
-                tag("h1", "", "Settings")
-                tag("p", "", f"For {frame.user.name}, on every device.")
+                tag("h1", "", t("settings"))
+                tag("p", "", t("settings-for", name=frame.user.name))
+            _section(t("settings-look"))
             with tag("div", "nk-card nk-list"):
-                with tag("div", "nk-set"):
-                    with tag("div"):
-                        tag("h2", "", "Theme")
-                        tag("p", "", "System follows your device.")
-                    theme_switch(frame)
+                preferences.build_look()
+            _section(t("settings-writing"))
+            with tag("div", "nk-card nk-list"):
+                preferences.build_writing()
                 await titles_setting(services, frame.user)
-            _section("Password", "")
+            _section(t("settings-password"))
             with tag("div", "nk-card"):
                 _password_form(services, frame, request.state.session_token)
-            _section("API keys", "For programs that speak OpenAI’s API, at /v1 on this address.")
+            _section(t("settings-keys"), t("settings-keys-about"))
             with tag("div", "nk-card"):
                 keys.build()
-            _section("Your chats", "As files, to keep or to take elsewhere.")
+            _section(t("settings-files"), t("settings-files-about"))
             with tag("div", "nk-card nk-list"):
                 files.build()
-            _section("This device", "")
+            _section(t("settings-device"))
             with tag("div", "nk-card"), tag("form", "nk-set", method="post", action="/logout"):
                 with tag("div"):
-                    tag("h3", "", "Sign out")
-                    tag("p", "", "Answers being written go on.")
-                button("Sign out", "nk-btn-quiet", kind="submit")
+                    tag("h3", "", t("sign-out"))
+                    tag("p", "", t("settings-sign-out-about"))
+                button(t("sign-out"), "nk-btn-quiet", kind="submit")
     await keys.show()
 
 
-def _section(title: str, about: str) -> None:
+def _section(title: str, about: str = "") -> None:
     with tag("div", "nk-sec"):
         tag("h2", "", title)
-        tag("span", "nk-count", about)
+        if about:
+            tag("span", "nk-count", about)
 
 
 def _password_form(services: Services, frame: Frame, session_token: str | None) -> None:
     with tag("form", "nk-form") as form:
         # A password manager wants to know whose it is.
         tag("input", name="username", value=frame.user.name, autocomplete="username", hidden=True)
-        old, old_problem = field("Present password", kind="password", autocomplete="current-password")
-        new, new_problem = field("New password", kind="password", autocomplete="new-password")
+        old, old_problem = field(
+            t("settings-password-present"), kind="password", autocomplete="current-password"
+        )
+        new, new_problem = field(t("settings-password-new"), kind="password", autocomplete="new-password")
         places = {"old": old_problem, "password": new_problem}
         with tag("div", "nk-row"):
-            button("Change password", "nk-btn-quiet", kind="submit")
-            done = tag("span", "nk-done", "Changed. Other devices are signed out.", role="status")
+            button(t("settings-password-change"), "nk-btn-quiet", kind="submit")
+            done = tag("span", "nk-done", t("settings-password-changed"), role="status")
     done.set_visibility(False)
 
     async def change() -> None:
@@ -77,62 +85,9 @@ def _password_form(services: Services, frame: Frame, session_token: str | None) 
             )
         except AppError as error:
             wrong = error.field if isinstance(error, InvalidInput) else None
-            show_problem(places.get(wrong or "old", old_problem), str(error))
+            show_problem(places.get(wrong or "old", old_problem), told(error))
             return
         old.value = new.value = ""
         done.set_visibility(True)
 
     form.on("submit.prevent", change, args=[])
-
-
-class ApiKeys:
-    """The list of a person's keys, and the making of a new one, which is shown once."""
-
-    def __init__(self, services: Services, frame: Frame) -> None:
-        self._accounts = services.accounts
-        self._user_id = frame.user.id
-
-    def build(self) -> None:
-        self._rows = tag("div", "nk-list")
-        with tag("form", "nk-form").on("submit.prevent", self._create, args=[]):
-            self._name, self._problem = field("Name of a new key", placeholder="Laptop, editor")
-            button("Make a key", "nk-btn-quiet", kind="submit")
-            self._made = tag("div", role="status")
-        self._made.set_visibility(False)
-
-    async def show(self) -> None:
-        keys = [key for key in await self._accounts.list_keys(self._user_id) if key.revoked_at is None]
-        self._rows.clear()
-        with self._rows:
-            for key in keys:
-                self._row(key)
-
-    def _row(self, key: ApiKey) -> None:
-        async def revoke() -> None:
-            await self._accounts.revoke_key(self._user_id, key.id)
-            await self.show()
-
-        def ask_first() -> None:
-            with self._rows:
-                ask(f"Revoke {key.name}?", "Programs that use it are refused from now on.", "Revoke", revoke)
-
-        with tag("div", "nk-set"):
-            with tag("div"):
-                tag("h3", "", key.name)
-                tag("p", "nk-num", f"{key.hint}, made {key.created_at.astimezone():%d %b %Y}")
-            button("Revoke", "nk-btn-danger nk-btn-sm").on("click", ask_first)
-
-    async def _create(self) -> None:
-        show_problem(self._problem, None)
-        self._made.clear()
-        try:
-            _, secret = await self._accounts.create_key(self._user_id, self._name.value or "")
-        except AppError as error:
-            show_problem(self._problem, str(error))
-            return
-        self._name.value = ""
-        self._made.set_visibility(True)
-        with self._made:
-            tag("p", "", "Copy it now; it is not shown again.")
-            tag("p", "nk-secret", secret)
-        await self.show()

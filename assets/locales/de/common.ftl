@@ -1,1 +1,73 @@
+# Wörter, die mehrere Seiten teilen; siehe app/language.py. Auch Teile im Browser haben sie.
 language-name = Deutsch
+app-description = Ein privater Chat mit Sprachmodellen auf dem eigenen Rechner.
+page-title = { $page } · Inglenook
+
+close = Schließen
+cancel = Abbrechen
+try-again = Erneut versuchen
+undo = Rückgängig
+new-chat = Neuer Chat
+
+# Der Rahmen um jede Seite
+side-hide = Seitenleiste ausblenden
+side-show = Seitenleiste einblenden
+menu-open = Menü öffnen
+menu-close = Menü schließen
+back-to-chats = Zurück zu den Chats
+chats = Chats
+models = Modelle
+settings = Einstellungen
+sign-out = Abmelden
+role-admin = Admin
+role-user = Angemeldet
+theme = Farbschema
+theme-light = Hell
+theme-dark = Dunkel
+theme-system = System
+connection-lost = Verbindung unterbrochen.
+connection-again = Neuer Versuch läuft. Die Antwort wird weitergeschrieben.
+
+# Wohin die Worte gehen
+stays-here = Bleibt auf diesem Computer. Wichtiges bitte prüfen.
+stays-at = Bleibt auf { $host }. Wichtiges bitte prüfen.
+nothing-leaves-here = Nichts Geschriebenes verlässt diesen Computer.
+nothing-leaves-host = Nichts Geschriebenes verlässt { $host }.
+
+# Tageszeiten und Tage
+greeting-morning = Guten Morgen, { $name }
+greeting-day = Guten Tag, { $name }
+greeting-evening = Guten Abend, { $name }
+greeting-night = Hallo, { $name }
+today = Heute
+yesterday = Gestern
+
+# Zahlen mit Einheiten
+size-gib = { $number } GiB
+size-mib = { $number } MiB
+unit-seconds = { $number } s
+unit-milliseconds = { $number } ms
+unit-minutes = { $minutes } min { $seconds } s
+unit-percent = { $number } %
+unit-speed = { $number } Token/s
+count-tokens = { $count ->
+    [one] { $count } Token
+   *[other] { $count } Token
+}
+count-chats = { $count ->
+    [one] { $count } Chat
+   *[other] { $count } Chats
+}
+count-models = { $count ->
+    [one] { $count } Modell
+   *[other] { $count } Modelle
+}
+
+# Eine Datei für den Server
+file-choose = Datei wählen
+file-drop-here = Hier ablegen oder
+file-let-go = Loslassen zum Importieren
+file-sending = { $percent } % gesendet
+file-too-large = Diese Datei ist zu groß.
+file-not-sent = Die Datei konnte nicht gesendet werden. Ist der Server noch da?
+file-refused = Der Server hat mit { $status } geantwortet.

@@ -1,1 +1,73 @@
+# Words that several pages share; see app/language.py. Browser components have these too.
 language-name = English
+app-description = A private chat with language models on your own machine.
+page-title = { $page } · Inglenook
+
+close = Close
+cancel = Cancel
+try-again = Try again
+undo = Undo
+new-chat = New chat
+
+# The frame around every page
+side-hide = Hide sidebar
+side-show = Show sidebar
+menu-open = Open menu
+menu-close = Close menu
+back-to-chats = Back to chats
+chats = Chats
+models = Models
+settings = Settings
+sign-out = Sign out
+role-admin = Admin
+role-user = Signed in
+theme = Theme
+theme-light = Light
+theme-dark = Dark
+theme-system = System
+connection-lost = Connection lost.
+connection-again = Trying again. Your answer goes on.
+
+# Where the words go: on the machine before its reader, or on the office's one
+stays-here = Stays on this computer. Check what matters.
+stays-at = Stays at { $host }. Check what matters.
+nothing-leaves-here = Nothing you write leaves this computer.
+nothing-leaves-host = Nothing you write leaves { $host }.
+
+# Times of day and days
+greeting-morning = Good morning, { $name }
+greeting-day = Good afternoon, { $name }
+greeting-evening = Good evening, { $name }
+greeting-night = Hello, { $name }
+today = Today
+yesterday = Yesterday
+
+# Numbers with their units; the numbers come written as the reader's language writes them
+size-gib = { $number } GiB
+size-mib = { $number } MiB
+unit-seconds = { $number } s
+unit-milliseconds = { $number } ms
+unit-minutes = { $minutes } min { $seconds } s
+unit-percent = { $number } %
+unit-speed = { $number } tok/s
+count-tokens = { $count ->
+    [one] { $count } token
+   *[other] { $count } tokens
+}
+count-chats = { $count ->
+    [one] { $count } chat
+   *[other] { $count } chats
+}
+count-models = { $count ->
+    [one] { $count } model
+   *[other] { $count } models
+}
+
+# A file sent to the server
+file-choose = Choose a file
+file-drop-here = Drop it here, or
+file-let-go = Let go to import
+file-sending = Sending { $percent } %
+file-too-large = That file is too large.
+file-not-sent = The file could not be sent. Is the server still there?
+file-refused = The server answered { $status }.

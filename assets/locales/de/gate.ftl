@@ -1,0 +1,37 @@
+# Vor der Anmeldung: Anmelden, Einrichten, Seiten, die es nicht gibt, und die Seite ohne Server.
+sign-in = Anmelden
+sign-in-welcome = Willkommen zurück
+sign-in-where = Inglenook auf { $host }
+sign-in-forgotten = Vergessen? Ein neues Passwort gibt es vom Admin.
+field-name = Name
+field-your-name = Ihr Name
+field-password = Passwort
+field-password-length = Mindestens { $count } Zeichen
+password-show = Passwort anzeigen
+password-hide = Passwort verbergen
+
+set-up = Einrichten
+set-up-welcome = Willkommen zu Hause
+set-up-about = Dieses Konto kümmert sich um alles Weitere. Andere Personen lassen sich später hinzufügen.
+continue = Weiter
+set-up-done = Schon eingerichtet
+set-up-done-about = Dieser Link hat seinen Dienst getan: Es gibt ein Konto, das sich um alles Weitere kümmert.
+set-up-nearly = Fast geschafft
+set-up-wrong-link = Dieser Link passt nicht
+set-up-wrong-link-about = Er gehört nicht zu diesem Start oder wurde abgeschnitten.
+# <code> steht um eine Adresse
+set-up-look = Im Terminal, in dem Inglenook gestartet wurde, steht ein Link, der auf <code>/setup?token=…</code> endet. Bitte diesen vollständig öffnen.
+set-up-why = Der Link ist bei jedem Start neu. Nur wer das Terminal sieht, kann das erste Konto anlegen.
+
+kept-here = Alles bleibt auf diesem Computer.
+kept-at = Läuft auf { $host }. Nichts verlässt diesen Rechner.
+
+lost-title = Hier ist nichts
+lost-about = Unter dieser Adresse gibt es keine Seite.
+broken-title = Hier ist etwas schiefgegangen
+broken-about = Näheres steht im Protokoll von Inglenook. Bitte noch einmal versuchen.
+back-to-chat = Zurück zum Chat
+
+away-title = Inglenook ist gerade nicht da
+away-about = { $host } antwortet im Moment nicht. Sobald sich das ändert, geht es hier von selbst weiter.
+away-fine = In diesem Browser wird kein Chat gespeichert.

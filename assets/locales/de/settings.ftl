@@ -1,0 +1,71 @@
+# Die Seite der Einstellungen; siehe ui/pages/settings.py.
+settings-for = Für { $name }, auf jedem Gerät.
+
+settings-look = Aussehen
+settings-theme-about = System richtet sich nach dem Gerät.
+settings-language = Sprache
+settings-language-about = System richtet sich nach dem Browser.
+settings-text = Schriftgröße
+settings-text-about = Zusätzlich zur Einstellung des Browsers.
+settings-writing = Schreiben
+settings-enter = Die Eingabetaste
+settings-enter-about = Bei der anderen Wahl sendet { $keys }.
+settings-enter-send = Sendet
+settings-enter-newline = Neue Zeile
+
+settings-password = Passwort
+settings-password-present = Bisheriges Passwort
+settings-password-new = Neues Passwort
+settings-password-change = Passwort ändern
+settings-password-changed = Geändert. Andere Geräte sind abgemeldet.
+
+settings-keys = API-Schlüssel
+settings-keys-about = Für Programme, die OpenAIs API sprechen, unter /v1 an dieser Adresse.
+settings-key-name = Name eines neuen Schlüssels
+settings-key-example = Laptop, Editor
+settings-key-make = Schlüssel anlegen
+settings-key-copy = Bitte jetzt kopieren; er wird nicht noch einmal angezeigt.
+settings-key-made = { $hint }, angelegt am { $date }
+settings-key-revoke = Widerrufen
+settings-key-revoke-question = { $name } widerrufen?
+settings-key-revoke-about = Programme, die ihn verwenden, werden ab sofort abgewiesen.
+
+settings-files = Eigene Chats
+settings-files-about = Als Dateien, zum Aufheben oder Mitnehmen.
+settings-export = Alle Chats exportieren
+settings-export-about = JSON lässt sich hier und in Open WebUI wieder einlesen. Markdown ist ein ZIP mit lesbaren Texten.
+settings-export-as = Alle Chats als { $form } exportieren
+settings-import = Chats importieren
+settings-import-about = Aus ChatGPT, Open WebUI oder Inglenook: das JSON oder das ZIP, so wie es kam. Bis { $size }.
+settings-import-limit = So legt es die Einstellung import_max_bytes fest.
+settings-import-reading = { $file } wird gelesen
+settings-import-meter = Gelesen
+settings-import-so-far = { $count ->
+    [one] { $count } Chat
+   *[other] { $count } Chats
+} bisher, { $percent } % gelesen. Diese Seite kann geschlossen werden.
+settings-import-done = Importiert.
+settings-import-cancelled = Abgebrochen.
+settings-import-failed = Das ging schief.
+settings-import-hide = Ausblenden
+settings-import-added = { $count ->
+    [one] { $count } Chat hinzugefügt.
+   *[other] { $count } Chats hinzugefügt.
+}
+settings-import-updated = { $count ->
+    [one] { $count } Chat enthielt Neues.
+   *[other] { $count } Chats enthielten Neues.
+}
+settings-import-known = { $count ->
+    [one] { $count } Chat war schon da.
+   *[other] { $count } Chats waren schon da.
+}
+settings-import-skipped = { $count } übersprungen, und warum
+settings-import-more = Und { $count } weitere.
+settings-import-entry = Eintrag { $number }
+settings-import-entry-of = Eintrag { $number } aus { $file }
+settings-import-file = Die Datei
+settings-import-place = { $place }: { $reason }
+
+settings-device = Dieses Gerät
+settings-sign-out-about = Begonnene Antworten werden weitergeschrieben.

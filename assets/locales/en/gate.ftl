@@ -1,0 +1,37 @@
+# Before anybody is signed in: sign-in, set-up, pages that are not there, and the page without a server.
+sign-in = Sign in
+sign-in-welcome = Welcome back
+sign-in-where = Inglenook at { $host }
+sign-in-forgotten = Forgotten? Ask your admin for a new one.
+field-name = Name
+field-your-name = Your name
+field-password = Password
+field-password-length = { $count } characters or more
+password-show = Show password
+password-hide = Hide password
+
+set-up = Set up
+set-up-welcome = Make yourself at home
+set-up-about = This account looks after the rest. You can add people later.
+continue = Continue
+set-up-done = All set up already
+set-up-done-about = This link has done its work: there is an account that looks after the rest.
+set-up-nearly = Nearly there
+set-up-wrong-link = That link does not open it
+set-up-wrong-link-about = It is not the link of this start, or it was cut off.
+# <code> stands around an address
+set-up-look = Look at the terminal in which Inglenook was started. It shows a link that ends in <code>/setup?token=…</code>. Open that one, whole.
+set-up-why = The link is new at each start. Only who sees the terminal can make the first account.
+
+kept-here = Everything is kept on this computer.
+kept-at = Runs at { $host }. Nothing leaves it.
+
+lost-title = Nothing here
+lost-about = There is no page at this address.
+broken-title = Something broke here
+broken-about = It is written down in Inglenook’s log. Try it once more.
+back-to-chat = Back to the chat
+
+away-title = Inglenook is away
+away-about = { $host } does not answer just now. This page goes on by itself as soon as it does.
+away-fine = No chat is kept in this browser.

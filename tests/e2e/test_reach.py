@@ -1,0 +1,118 @@
+"""Every screen and every reader: narrow windows, large text, lines from right to left, and no server at all."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser, Page, async_playwright, expect
+
+from installers.steps import BROWSERS
+from tests.e2e.conftest import CHROMIUM_FLAGS, PASSWORD, Server, sign_in, until
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+
+PATHS = ("/", "/settings", "/models")
+OUTSIDE = """() => [...document.querySelectorAll("body *")].filter((each) => {
+  const { left, right, width, height } = each.getBoundingClientRect();
+  if (!width || !height || (left >= -1 && right <= innerWidth + 1)) return false;
+  const isMeant = each.closest(".q-loading-bar, .nk-hearth, .nk-sr, .nk-arch, .nk-side:not(.open), pre, .nk-table");
+  return !isMeant && each.checkVisibility();
+}).map((each) => each.outerHTML.slice(0, 120))"""
+
+
+async def test_nothing_sticks_out_at_360_px_whichever_way_lines_run(server: Server, browser: Browser) -> None:
+    page = await sign_in(browser, server, server.add_user(admin=True))
+    chat = await _chat(page)
+    for width in (360, 1024):
+        await page.set_viewport_size({"width": width, "height": 740})
+        for path in (*PATHS, chat.removeprefix(server.url)):
+            await page.goto(server.url + path)
+            await expect(page.get_by_role("main")).to_have_count(1)
+            for direction in ("ltr", "rtl"):
+                await page.evaluate("direction => { document.documentElement.dir = direction; }", direction)
+                await _fits(page, f"{path} at {width} {direction}")
+    await page.set_viewport_size({"width": 360, "height": 740})
+    await page.get_by_label("Open menu").click()    # still from right to left: it comes in from there
+    await expect(page.locator(".nk-side.open")).to_be_visible()
+    await page.evaluate("Promise.all(document.getAnimations().map((each) => each.finished))")
+    box = await page.locator(".nk-side").bounding_box()
+    assert box is not None and round(box["x"] + box["width"]) == 360
+
+
+async def test_text_of_twice_the_size_can_be_read_and_used(server: Server, tmp_path: Path) -> None:
+    """As set in the browser, not by zooming."""
+    folder = tmp_path / "profile" / "Default"
+    folder.mkdir(parents=True)
+    (folder / "Preferences").write_text(json.dumps({"webkit": {"webprefs": {"default_font_size": 32}}}))
+    name = server.add_user(admin=True)
+    async with async_playwright() as playwright:
+        context = await playwright.chromium.launch_persistent_context(
+            tmp_path / "profile", args=CHROMIUM_FLAGS, viewport={"width": 1280, "height": 900},
+            executable_path=_chromium(),
+        )
+        page = context.pages[0]
+        await page.goto(f"{server.url}/login")
+        await expect(page.locator("html")).to_have_css("font-size", "32px")
+        await page.get_by_label("Name").fill(name)
+        await page.locator("input[type=password]").fill(PASSWORD)
+        await page.keyboard.press("Enter")
+        await page.get_by_label("Message", exact=True).wait_for()
+        for width in (1280, 390):
+            await page.set_viewport_size({"width": width, "height": 844})
+            for path in PATHS:
+                await page.goto(server.url + path)
+                await expect(page.get_by_role("main")).to_have_count(1)
+                await _fits(page, f"{path} at {width}, 200 %")
+            await page.keyboard.press("Control+k")
+            await expect(page.get_by_role("option").first).to_be_visible()
+            await _fits(page, f"list of commands at {width}, 200 %")
+            await page.keyboard.press("Escape")
+        await context.close()
+
+
+async def test_without_the_server_a_calm_page_waits_and_goes_on_by_itself(
+    fresh_server: Server, browser: Browser
+) -> None:
+    name = fresh_server.add_user(admin=True)
+    page = await sign_in(browser, fresh_server.start(), name)
+    chat = await _chat(page)
+    await page.evaluate("navigator.serviceWorker.ready.then(() => null)")
+    kept = await page.evaluate("""async () => {
+      const cache = await caches.open((await caches.keys()).find((name) => name.startsWith("inglenook-")));
+      return (await cache.keys()).map((request) => new URL(request.url).pathname);
+    }""")
+    assert kept and all(path == "/away" or path.startswith("/assets/") for path in kept)
+    fresh_server.stop()
+    await page.goto(chat)
+    await expect(page.get_by_role("heading", name="Inglenook is away")).to_be_visible()
+    assert await page.evaluate("getComputedStyle(document.querySelector('.nk-arch')).borderTopLeftRadius") == "220px"
+    assert "Paris" not in await page.content()
+    fresh_server.start()
+    await expect(page.locator(".nk-answer .prose")).to_contain_text("Paris")
+    assert page.url == chat
+
+
+async def _chat(page: Page) -> str:
+    await page.get_by_label("Message", exact=True).fill("What is the capital of France?")
+    await page.keyboard.press("Enter")
+    await page.wait_for_url("**/c/*")
+    await expect(page.get_by_label("Try again")).to_be_visible()
+    return page.url
+
+
+async def _fits(page: Page, what: str) -> None:
+    async def fits() -> bool:
+        return await page.evaluate(OUTSIDE) == []
+
+    try:
+        await until(fits, what)
+    except AssertionError as error:
+        raise AssertionError(f"{what}: {await page.evaluate(OUTSIDE)}") from error
+    assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), what
+
+
+def _chromium() -> str:
+    return next(path for path in map(shutil.which, BROWSERS) if path)

@@ -1,0 +1,58 @@
+"""What can be done by a command and by keys: one table, for the list of commands, the sheet of shortcuts and the keys.
+
+`ui.components.commands` sends it to every page; commands.js acts on it. Its words are the catalogue's `command-<name>`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+
+class Where(StrEnum):
+    """Where the focus may be for the keys to be meant. None of them is typed into a field by somebody who writes."""
+
+    ANYWHERE = "anywhere"
+    PAGE = "page"                           # in no field
+    EMPTY = "empty"                         # in no field, or in one that is empty
+    COMPOSER = "composer"                   # in no field, or in the composer
+    EMPTY_COMPOSER = "empty-composer"
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    name: str
+    keys: tuple[str, ...] = ()              # as commands.js spells them; "mod" is ⌘ on a Mac and Ctrl elsewhere
+    where: Where = Where.ANYWHERE
+    icon: str = ""                          # in the list of commands, which leaves out those without one
+    needs: str = ""                         # a selector: possible where the page has it; it is clicked, or focused
+    href: str = ""
+
+    def props(self) -> dict[str, Any]:
+        return {
+            "name": self.name, "keys": list(self.keys), "where": self.where.value,
+            "icon": self.icon, "needs": self.needs, "href": self.href,
+        }
+
+
+ANSWER_BEING_WRITTEN = ".nk-send.stop"
+COPY_ANSWER = ".nk-answer .nk-meta .nk-ib:has([href='#nk-copy'])"
+LISTED_CHAT = ".nk-side a[href^='/c/']"
+
+COMMANDS = (        # in the order in which they are shown
+    Command("new-chat", ("mod+shift+o",), icon="square-pen"),
+    Command("commands", ("mod+k",)),
+    Command("search", ("mod+shift+f",), icon="search"),
+    Command("composer", ("shift+escape",), needs=".nk-composer textarea"),
+    Command("stop", ("escape",), Where.COMPOSER, icon="square", needs=ANSWER_BEING_WRITTEN),
+    Command("edit", ("arrowup",), Where.EMPTY_COMPOSER, icon="pencil", needs="[data-nk-edit-mine]"),
+    Command("copy", ("mod+shift+c",), icon="copy", needs=COPY_ANSWER),
+    Command("previous", ("alt+arrowup",), Where.EMPTY, needs=LISTED_CHAT),
+    Command("next", ("alt+arrowdown",), Where.EMPTY, needs=LISTED_CHAT),
+    Command("sidebar", ("mod+shift+s",), icon="panel-left"),
+    Command("theme", ("mod+shift+d",), icon="sun-moon"),
+    Command("settings", ("mod+,",), icon="settings", href="/settings"),
+    Command("models", icon="box", href="/models"),
+    Command("shortcuts", ("?", "mod+/"), Where.PAGE, icon="keyboard"),
+)
