@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from engine.errors import ModelLoadError
-from engine.gguf_reader import MetadataArray, MetadataValue, RawHeader, TensorInfo, read_raw_header
+from engine.gguf_reader import Budget, MetadataArray, MetadataValue, RawHeader, TensorInfo, read_raw_header
 
 KV_BITS_PER_VALUE = MappingProxyType({"f32": 32.0, "f16": 16.0, "q8_0": 8.5})
 _QUANTISED_BLOCK_VALUES = 32       # of one scale: a head of KV must be whole blocks
@@ -81,14 +81,17 @@ class GgufHeader:
 
 def read_header(path: Path) -> GgufHeader:
     """Raises ModelLoadError with a sentence that says what is wrong with the file, and what to do."""
-    raw = read_raw_header(path)
+    budget = Budget()
+    raw = read_raw_header(path, budget)
     facts = Facts(path.name, raw.metadata)
     part_paths = _part_paths(path, facts)
     _check_is_model(facts)
-    parts = [raw, *(_read_part(part_path, number) for number, part_path in enumerate(part_paths[1:], 1))]
+    parts = [raw, *(_read_part(part_path, number, budget) for number, part_path in enumerate(part_paths[1:], 1))]
     tensors = tuple(tensor for part in parts for tensor in part.tensors)
     if not tensors:
         raise ModelLoadError(f"{path.name} holds no weights. Choose another file of this model.")
+    if len(parts) > 1 and len({tensor.name for tensor in tensors}) < len(tensors):
+        raise ModelLoadError(f"The parts of {path.name} hold one tensor twice. Download them again.")
     architecture = facts.text("general.architecture")
     block_count = facts.number(f"{architecture}.block_count", 1, _MAX_LAYERS)
     head_widths, kv_values_by_layer = _kv_shape(facts, architecture, block_count)
@@ -233,8 +236,8 @@ def _part_paths(path: Path, facts: Facts) -> tuple[Path, ...]:
     return paths
 
 
-def _read_part(path: Path, number: int) -> RawHeader:
-    raw = read_raw_header(path)
+def _read_part(path: Path, number: int, budget: Budget) -> RawHeader:
+    raw = read_raw_header(path, budget)
     if raw.metadata.get("split.no") != number:
         raise ModelLoadError(f"{path.name} is not the part that its name says. Download it again.")
     return raw

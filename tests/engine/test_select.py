@@ -47,5 +47,5 @@ def test_a_folder_of_safetensors_is_told_from_any_other(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", [Path("/nowhere/m.gguf"), Path("\0.gguf")])
 def test_what_is_not_there_is_an_error_of_ours(path: Path) -> None:
-    with pytest.raises(ModelLoadError, match="cannot be read"):
+    with pytest.raises(ModelLoadError, match=r"cannot be read|is gone"):
         select_backend(path)
