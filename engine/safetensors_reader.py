@@ -141,7 +141,8 @@ class _Parser:
 
     def _num_elements(self, name: str, shape: Any) -> int:
         is_possible = _are_sizes(shape) and len(shape) <= _MAX_DIMENSIONS
-        if not is_possible or (product := math.prod(shape)) > _MAX_ELEMENTS:
+        product: int = math.prod(shape) if is_possible else 0
+        if not is_possible or product > _MAX_ELEMENTS:
             self._json.refuse(f"gives the tensor {name!r} the impossible shape {str(shape)[:80]}")
         return product
 
