@@ -71,6 +71,16 @@ class ChatTemplate:
             )
         return before
 
+    def render_as_given(
+        self,
+        messages: Sequence[dict[str, Any]],
+        *,
+        tools: Sequence[dict[str, Any]] = (),
+        add_generation_prompt: bool = True,
+    ) -> str:
+        """Of messages that need not be plain: null content, parts, images. Raises as `render`."""
+        return self._fill(list(messages), tools, add_generation_prompt=add_generation_prompt)
+
     @cached_property
     def reads_tools(self) -> bool:
         """Whether tools that are offered reach the model at all."""
@@ -79,6 +89,23 @@ class ChatTemplate:
                 return "tools" in meta.find_undeclared_variables(TemplateSandbox().parse(self._bounded_source()))
         except _FAULTS_OF_A_TEMPLATE as error:
             raise TemplateError(_sentence(error), param="messages") from error
+
+    @cached_property
+    def takes_system(self) -> bool:
+        """Whether there may be a system message; Gemma 2's refuses a conversation that has one."""
+        asks = ChatMessage(role="user", content="Hello")
+        try:
+            self.render([ChatMessage(role="system", content="Be brief."), asks])
+        except TemplateError:
+            return not self._renders([asks])            # what is broken altogether shall say so when it is used
+        return True
+
+    def _renders(self, messages: list[ChatMessage]) -> bool:
+        try:
+            self.render(messages)
+        except TemplateError:
+            return False
+        return True
 
     def _render(self, messages: list[ChatMessage], tools: Sequence[dict[str, Any]], **options: bool) -> str:
         try:
@@ -96,11 +123,17 @@ class ChatTemplate:
         add_generation_prompt: bool,
         parses_arguments: bool = True,
     ) -> str:
+        seen = [_as_template_sees(message, parses_arguments) for message in messages]
+        return self._fill(seen, tools, add_generation_prompt=add_generation_prompt)
+
+    def _fill(
+        self, messages: list[dict[str, Any]], tools: Sequence[dict[str, Any]], *, add_generation_prompt: bool
+    ) -> str:
         try:
             template = self._template
             with metered():
                 return template.render(
-                    messages=[_as_template_sees(message, parses_arguments) for message in messages],
+                    messages=messages,
                     add_generation_prompt=add_generation_prompt,
                     tools=list(tools) or None,
                     documents=None,
@@ -119,6 +152,16 @@ class ChatTemplate:
         if len(self._source) > MAX_SOURCE_CHARS:
             raise TemplateError(f"The model's chat template is longer than {MAX_SOURCE_CHARS} characters: not used.")
         return self._source
+
+
+def with_system_in_question(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
+    """For a template that takes no system message: what it says stands at the head of the first question."""
+    said = "\n\n".join(message.content for message in messages if message.role == "system" and message.content)
+    others = [message for message in messages if message.role != "system"]
+    at = next((at for at, message in enumerate(others) if message.role == "user"), None)
+    if said and at is not None:
+        others[at] = replace(others[at], content=f"{said}\n\n{others[at].content}")
+    return others
 
 
 class _Refused(jinja2.TemplateError):

@@ -41,7 +41,7 @@ async def load_engine(spec: ModelSpec, limits: LoadLimits) -> Engine:
     Raises ModelLoadError, OutOfMemory among them, that says what to do. May be cancelled.
     """
     try:
-        return await _load(spec, limits)
+        return await _load(spec, spec.own_limits.over(limits))
     except OSError as error:            # a file that went away meanwhile, or no process to be had for the trial
         raise ModelLoadError(f"{spec.name} could not be loaded: {error}. Try again.") from error
 
@@ -83,7 +83,9 @@ async def _load(spec: ModelSpec, limits: LoadLimits) -> Engine:
     core = await _start_core(spec, candidate, trial, memory_plan, limits, draft)
     try:
         info = _info(spec, header, memory_plan, core, limits)
-        return LocalEngine(core, info, default_system_prompt=DEFAULT_SYSTEM_PROMPT)
+        return LocalEngine(
+            core, info, default_system_prompt=DEFAULT_SYSTEM_PROMPT, chat_template=spec.chat_template
+        )
     except BaseException:
         await core.close()
         raise
@@ -146,7 +148,7 @@ def _info(
         quantisation=header.quantisation,
         max_model_len=max_sequence_tokens(backend),
         max_num_seqs=backend.max_num_seqs,
-        has_chat_template=core.tokenizer.chat_template is not None,
+        has_chat_template=(spec.chat_template or core.tokenizer.chat_template) is not None,
         weight_bytes=backend.weight_bytes,
         kv_bytes=memory_plan.kv_bytes,
         cache_bytes=backend.cache_bytes,
