@@ -30,6 +30,7 @@ from engine.load import LoadLimits, ModelSpec
 from engine.memory import COMFORTABLE_CONTEXT_TOKENS, MIN_CONTEXT_TOKENS
 
 RETRY_AFTER_FAILURE_S = 30      # a model that just failed is not tried again by every request that names it
+UNUSED_S = 60                   # that a model which was just loaded stays, whatever its time after a use is
 
 Loader = Callable[[ModelSpec, LoadLimits], Awaitable[Engine]]
 
@@ -49,7 +50,6 @@ class EngineRegistry:
     _places: dict[str, Place] = field(default_factory=dict)
     _one_load: asyncio.Lock = field(default_factory=asyncio.Lock)
     _released: asyncio.Event = field(default_factory=asyncio.Event)     # waited for by the one load that wants room
-    _expiring: set[asyncio.Task[None]] = field(default_factory=set)
     _is_closed: bool = False
 
     def status(self, model_id: str) -> ModelStatus:
@@ -125,8 +125,7 @@ class EngineRegistry:
             place.loading.cancel()
             await asyncio.wait({place.loading})
         if place.engine is not None and place.unloading is None:
-            self._set(place, ModelState.DRAINING)       # now, so that nobody borrows it before the task has started
-            place.unloading = asyncio.create_task(self._unload(model_id, place, place.engine))
+            self._begin_to_unload(model_id, place, place.engine)
         if place.unloading is not None:
             await asyncio.shield(place.unloading)
         if place.state is ModelState.FAILED:
@@ -195,7 +194,7 @@ class EngineRegistry:
         place.policy, place.is_retired = wanted.policy, False
         place.last_used_s = asyncio.get_running_loop().time()
         self._set(place, ModelState.READY)
-        self._see_to_expiry(spec.model_id, place)
+        self._see_to_expiry(spec.model_id, place, at_least_s=UNUSED_S)      # whoever it was loaded for comes first
         info = place.engine.info
         log.info("model loaded", model=spec.model_id, device=info.device, backend=info.backend)
 
@@ -255,7 +254,7 @@ class EngineRegistry:
         ))
         return OutOfMemory(f"{error} Pinned, and so not unloaded for it: {pinned}.") if pinned else error
 
-    def _see_to_expiry(self, model_id: str, place: Place) -> None:
+    def _see_to_expiry(self, model_id: str, place: Place, *, at_least_s: float = 0.0) -> None:
         """An idle model's time begins anew, one in use has none."""
         if place.expiry is not None:
             place.expiry.cancel()
@@ -263,15 +262,17 @@ class EngineRegistry:
         keep_alive_s = 0 if place.is_retired else None if place.policy.is_pinned else place.policy.keep_alive_s
         if place.engine is None or place.num_borrowers or keep_alive_s is None:
             return
-        ends_s = place.last_used_s + keep_alive_s
+        ends_s = place.last_used_s + max(keep_alive_s, at_least_s)
         place.expiry = asyncio.get_running_loop().call_at(ends_s, self._expire, model_id, place)
 
     def _expire(self, model_id: str, place: Place) -> None:
         place.expiry = None
-        if place.state is ModelState.READY and place.num_borrowers == 0:
-            task = asyncio.create_task(self.unload(model_id), name=f"unload {model_id}")
-            self._expiring.add(task)
-            task.add_done_callback(self._expiring.discard)
+        if place.engine is not None and place.state is ModelState.READY and place.num_borrowers == 0:
+            self._begin_to_unload(model_id, place, place.engine)
+
+    def _begin_to_unload(self, model_id: str, place: Place, engine: Engine) -> None:
+        self._set(place, ModelState.DRAINING)       # now, so that nobody borrows it before the task has started
+        place.unloading = asyncio.create_task(self._unload(model_id, place, engine), name=f"unload {model_id}")
 
     async def _unload(self, model_id: str, place: Place, engine: Engine) -> None:
         try:

@@ -61,7 +61,8 @@ class ModelSettings:
 
     def to_values(self) -> dict[str, Any]:
         """Of what differs from the rule."""
-        values = {name: value for name, value in asdict(self).items() if value not in (None, False, ())}
+        rule = ModelSettings()
+        values = {name: value for name, value in asdict(self).items() if value != getattr(rule, name)}
         return values | ({"aliases": list(self.aliases)} if self.aliases else {})
 
     @property

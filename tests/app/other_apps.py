@@ -51,7 +51,8 @@ def put_in_jan(data: Path, model_id: str = "org/tiny", *, path: str = "", seed: 
     folder = _made(data / "llamacpp" / "models" / model_id)
     file = data / (path or f"llamacpp/models/{model_id}/model.gguf")
     (folder / "model.yml").write_text(
-        f"# by hand\nembedding: false\nmodel_path: {path or f'llamacpp/models/{model_id}/model.gguf'}\nname: {model_id}\n"
+        f"# by hand\nembedding: false\nname: {model_id}\n"
+        f"model_path: {path or f'llamacpp/models/{model_id}/model.gguf'}\n"
         "size_bytes: 64\nnested:\n  model_path: /etc/passwd\n"
     )
     _made(file.parent)
