@@ -26,6 +26,7 @@ from app.services.model_states import Place, Wanted
 from app.services.model_states import Policy as Policy
 from engine.engine import Engine
 from engine.errors import EngineError, EngineFailed, OutOfMemory
+from engine.hardware import give_back_memory
 from engine.load import LoadLimits, ModelSpec
 from engine.memory import COMFORTABLE_CONTEXT_TOKENS, MIN_CONTEXT_TOKENS
 
@@ -277,6 +278,7 @@ class EngineRegistry:
     async def _unload(self, model_id: str, place: Place, engine: Engine) -> None:
         try:
             await engine.close()
+            await asyncio.to_thread(give_back_memory)
         finally:
             place.engine = place.unloading = None
             self._see_to_expiry(model_id, place)
