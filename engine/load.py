@@ -14,7 +14,7 @@ from engine.engine import Engine, EngineInfo
 from engine.errors import ModelLoadError
 from engine.gguf import GgufHeader, read_header
 from engine.hardware import Machine, cpu_device, find_gpus, gpu_device, inspect_machine
-from engine.load_embedding import start_embedding
+from engine.load_embedding import plan_embedding, start_embedding
 from engine.local import LocalEngine
 from engine.lora import read_adapters
 from engine.memory import DeviceFacts, MemoryPlan, plan
@@ -44,6 +44,21 @@ async def load_engine(spec: ModelSpec, limits: LoadLimits) -> Engine:
         return await _load(spec, spec.own_limits.over(limits))
     except OSError as error:            # a file that went away meanwhile, or no process to be had for the trial
         raise ModelLoadError(f"{spec.name} could not be loaded: {error}. Try again.") from error
+
+
+async def plan_load(spec: ModelSpec, limits: LoadLimits) -> MemoryPlan:
+    """What loading it now would take and give, without trying it. Raises ModelLoadError, OutOfMemory with numbers."""
+    limits = spec.own_limits.over(limits)
+    await asyncio.to_thread(select_backend, spec.path)
+    header = await asyncio.to_thread(read_header, spec.path)
+    machine = await asyncio.to_thread(inspect_machine)
+    if header.pooling:
+        return plan_embedding(spec, header, machine, limits)
+    adapters = await asyncio.to_thread(read_adapters, spec.adapters, header)
+    draft = await asyncio.to_thread(_read_draft, spec, limits)
+    _, gpu = await _choose_gpu(limits)
+    facts = with_draft(facts_of(spec, header, adapters, limits), draft)
+    return plan(facts, cpu_device(machine, limits.promised_bytes), limits, gpu)
 
 
 async def _load(spec: ModelSpec, limits: LoadLimits) -> Engine:

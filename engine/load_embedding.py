@@ -23,13 +23,13 @@ async def start_embedding(
     from engine.backends.llama_cpp.embedder import EmbedderConfig, LlamaCppEmbedder  # noqa: PLC0415
     from engine.backends.llama_cpp.trial import Candidate, try_model  # noqa: PLC0415
 
-    memory_plan = _plan_embedding(spec, header, machine, limits)
+    memory_plan = plan_embedding(spec, header, machine, limits)
     candidate = Candidate(
         paths=header.part_paths, pooling=header.pooling, num_threads=limits.threads or machine.num_cores
     )
     trial = await try_model(candidate, processor=machine.processor, state_dir=limits.state_dir)
     if not trial.options.flash_attention:
-        memory_plan = _plan_embedding(spec, header, machine, limits, flash_attention=False)
+        memory_plan = plan_embedding(spec, header, machine, limits, flash_attention=False)
 
     config = EmbedderConfig(
         path=spec.path,
@@ -68,7 +68,7 @@ def _pass_tokens(prefill_tokens_per_s: float) -> int:
     return min(max(num_tiles, 1), MAX_TILES) * ATTENTION_TILE_TOKENS
 
 
-def _plan_embedding(
+def plan_embedding(
     spec: ModelSpec, header: GgufHeader, machine: Machine, limits: LoadLimits, *, flash_attention: bool = True
 ) -> MemoryPlan:
     """For one pass over the longest input: shorter ones that share a pass take no more."""

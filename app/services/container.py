@@ -88,6 +88,7 @@ class Services:
             log.info("answers were interrupted by the last stop", count=num_interrupted)
         await self.imports.remove_leftovers()
         await self.models.register_starter()
+        await self.model_settings.apply_memory_budget()
         self.disk_cache.start()
 
     async def preload(self) -> None:

@@ -27,8 +27,8 @@ from app.services.model_states import Policy as Policy
 from engine.engine import Engine
 from engine.errors import EngineError, EngineFailed, OutOfMemory
 from engine.hardware import give_back_memory
-from engine.load import LoadLimits, ModelSpec
-from engine.memory import COMFORTABLE_CONTEXT_TOKENS, MIN_CONTEXT_TOKENS
+from engine.load import LoadLimits, ModelSpec, plan_load
+from engine.memory import COMFORTABLE_CONTEXT_TOKENS, MIN_CONTEXT_TOKENS, MemoryPlan
 
 RETRY_AFTER_FAILURE_S = 30      # a model that just failed is not tried again by every request that names it
 UNUSED_S = 60                   # that a model which was just loaded stays, whatever its time after a use is
@@ -103,6 +103,12 @@ class EngineRegistry:
         if place is not None and place.state is ModelState.FAILED:
             place.failed_at_s = -RETRY_AFTER_FAILURE_S
         await self._ready(model_id, makes_room=makes_room)
+
+    async def plan(self, model_id: str) -> MemoryPlan:
+        """What loading it now, beside what is loaded, would take and give. Raises as `wanted`, or ModelLoadError with
+        numbers.
+        """
+        return await plan_load((await self.wanted(model_id)).spec, self._limits_now(is_picky=False))
 
     def retire(self, model_id: str) -> None:
         """Unload it as soon as nobody uses it: what comes next is another version of it."""

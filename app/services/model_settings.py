@@ -20,7 +20,7 @@ from engine.errors import ModelLoadError
 from engine.judge import judge
 from engine.memory import KvType, OwnLimits
 from engine.template_doctor import Code, TemplateReport
-from store import models
+from store import models, settings
 from store.database import Database
 from store.tables import Model
 
@@ -28,6 +28,8 @@ LEAST_CONTEXT_TOKENS = 256
 MOST_USERS = 256
 MOST_THREADS = 1024
 MOST_ALIASES = 20
+MOST_GIB = 1_000_000
+BUDGET_KEY = "memory_budget_gib"      # of the system's settings in the store
 KV_TYPES: tuple[KvType, ...] = ("f16", "q8_0")
 
 _DEVICE = re.compile(r"cpu|gpu(\d{1,2})?")
@@ -109,19 +111,37 @@ class ModelSettingsService:
         names the setting.
         """
         model = await self._find(model_id)
-        settings = _changed(ModelSettings.of(model), changes)
-        _check(settings, model)
-        await self._check_aliases(settings, model)
+        wanted = _changed(ModelSettings.of(model), changes)
+        _check(wanted, model)
+        await self._check_aliases(wanted, model)
         template = TemplateReport.from_values(model.template)
         if "chat_template" in changes:
-            template = await asyncio.to_thread(_examined, model, settings.chat_template)
+            template = await asyncio.to_thread(_examined, model, wanted.chat_template)
 
-        await self._db.run(models.set_settings, model.id, settings.to_values())
+        await self._db.run(models.set_settings, model.id, wanted.to_values())
         if "chat_template" in changes:
             await self._db.run(models.set_template, model.id, template.to_values())
-        self._engines.set_policy(model.id, settings.policy(self._keep_alive_s))
+        self._engines.set_policy(model.id, wanted.policy(self._keep_alive_s))
         self._changes.announce_all(Change("models"))
-        return settings
+        return wanted
+
+    async def memory_budget_gib(self) -> float | None:
+        """For all models together, as an admin has set it here. None: what the machine has."""
+        value = await self._db.read(settings.get_of_system, BUDGET_KEY)
+        return float(value) if isinstance(value, int | float) else None
+
+    async def set_memory_budget(self, gib: float | None) -> None:
+        """From the next load on. Raises InvalidInput."""
+        if gib is not None and not (isinstance(gib, int | float) and 0 < gib <= MOST_GIB):
+            raise InvalidInput(f"The memory budget is a number of GiB, of more than 0 to {MOST_GIB:,}.", field="gib")
+        await self._db.run(settings.set_of_system, BUDGET_KEY, gib)
+        self._engines.budget_bytes = None if gib is None else int(gib * 2**30)
+        self._changes.announce_all(Change("models"))
+
+    async def apply_memory_budget(self) -> None:
+        """At start: what was set here counts where no flag, variable or file says another."""
+        if self._engines.budget_bytes is None and (gib := await self.memory_budget_gib()) is not None:
+            self._engines.budget_bytes = int(gib * 2**30)
 
     async def _find(self, model_id: str) -> Model:
         model = await self._db.read(models.get, model_id)
@@ -129,12 +149,12 @@ class ModelSettingsService:
             raise ModelNotFound(f"There is no model '{model_id[:200]}' here.")
         return model
 
-    async def _check_aliases(self, settings: ModelSettings, model: Model) -> None:
+    async def _check_aliases(self, wanted: ModelSettings, model: Model) -> None:
         taken: dict[str, str] = {}
         for each in await self._db.read(models.list_all):
             if each.id != model.id:
                 taken |= dict.fromkeys((each.id, *ModelSettings.of(each).aliases), each.name)
-        for alias in settings.aliases:
+        for alias in wanted.aliases:
             if alias in taken or alias == model.id:
                 raise InvalidInput(
                     f"'{alias}' is the name of {taken.get(alias, model.name)} already. Choose another alias.",
@@ -142,7 +162,7 @@ class ModelSettingsService:
                 )
 
 
-def _changed(settings: ModelSettings, changes: Mapping[str, Any]) -> ModelSettings:
+def _changed(before: ModelSettings, changes: Mapping[str, Any]) -> ModelSettings:
     rules = ModelSettings()
     for name in changes:
         if name not in _CHECKS and name not in ("chat_template", "preset_id", "aliases"):
@@ -150,7 +170,7 @@ def _changed(settings: ModelSettings, changes: Mapping[str, Any]) -> ModelSettin
     values = {name: getattr(rules, name) if value is None else value for name, value in changes.items()}
     if "aliases" in values:
         values["aliases"] = tuple(dict.fromkeys(values["aliases"]))
-    return replace(settings, **values)
+    return replace(before, **values)
 
 
 def _whole(low: int, high: int, what: str) -> Callable[[Any], str]:
@@ -180,28 +200,28 @@ _CHECKS: Mapping[str, Callable[[Any], str]] = {
 }
 
 
-def _check(settings: ModelSettings, model: Model) -> None:
+def _check(wanted: ModelSettings, model: Model) -> None:
     for name, check in _CHECKS.items():
-        value = getattr(settings, name)
+        value = getattr(wanted, name)
         if value is not None and (problem := check(value)):
             raise InvalidInput(problem, field=name)
-    if settings.context_tokens and model.context_tokens and settings.context_tokens > model.context_tokens:
+    if wanted.context_tokens and model.context_tokens and wanted.context_tokens > model.context_tokens:
         raise InvalidInput(
             f"{model.name} was trained for {model.context_tokens:,} tokens of context, and is no good beyond.",
             field="context_tokens",
         )
-    if settings.device == "cpu" and settings.layers:
+    if wanted.device == "cpu" and wanted.layers:
         raise InvalidInput("On the processor alone no layers are on a GPU. Leave one of them out.", field="layers")
-    if model.embeds and (settings.users or settings.kv_type or settings.chat_template or settings.preset_id):
+    if model.embeds and (wanted.users or wanted.kv_type or wanted.chat_template or wanted.preset_id):
         raise InvalidInput(f"{model.name} makes embeddings: it has no users at once, KV type, template or preset.")
-    if len(settings.aliases) > MOST_ALIASES:
+    if len(wanted.aliases) > MOST_ALIASES:
         raise InvalidInput(f"A model may have {MOST_ALIASES} aliases.", field="aliases")
-    for alias in settings.aliases:
+    for alias in wanted.aliases:
         if not isinstance(alias, str) or not _ALIAS.fullmatch(alias):
             raise InvalidInput(
                 f"'{str(alias)[:100]}' is no alias: take up to 100 letters, digits, and . : / @ + - _", field="aliases"
             )
-    preset_id = settings.preset_id
+    preset_id = wanted.preset_id
     if preset_id is not None and not (isinstance(preset_id, str) and 0 < len(preset_id) <= 100):
         raise InvalidInput("There is no such preset.", field="preset_id")
 

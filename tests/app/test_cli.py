@@ -108,7 +108,8 @@ class TestHelp:
         [
             "", "serve", "doctor", "users", "keys", "models", "users add", "users list", "users set-password",
             "users disable", "users enable", "keys create", "keys list", "keys revoke", "models list", "models add",
-            "models optimize",
+            "models optimize", "models found", "models show", "models set", "models budget", "models update",
+            "models rollback",
         ],
     )
     def test_every_command_explains_itself(self, inglenook: Inglenook, command: str) -> None:
