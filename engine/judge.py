@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from engine.backends.torch.folder import read_folder
 from engine.errors import ModelLoadError
 from engine.gguf import parts_by_name, read_header
 from engine.gguf_vocabulary import SpecialTokens, read_special_tokens
@@ -44,7 +45,7 @@ class Judgement:
 def judge(path: Path, adapters: Sequence[Adapter] = ()) -> Judgement:
     """Raises ModelLoadError for what is no model, or a damaged or unfinished one."""
     if path.suffix.lower() == ENDING or any(path.glob(f"*{ENDING}")):
-        return _judge_safetensors(path)
+        return _judge_safetensors(path, adapters)
     select_backend(path)
     header = read_header(path)
     read_adapters(adapters, header)
@@ -66,12 +67,15 @@ def judge(path: Path, adapters: Sequence[Adapter] = ()) -> Judgement:
     )
 
 
-def _judge_safetensors(path: Path) -> Judgement:
+def _judge_safetensors(path: Path, adapters: Sequence[Adapter]) -> Judgement:
+    """Damaged files are told before what cannot be run."""
     header = read_safetensors(path)
+    if adapters:
+        raise ModelLoadError("Adapters act on GGUF files only. Add the model without them.")
     return Judgement(
         path=path,
         file_format="safetensors",
-        name=header.name,
+        name="",
         architecture=header.architecture,
         quantisation=header.quantisation,
         context_tokens=header.context_length,
@@ -88,8 +92,10 @@ def _judge_safetensors(path: Path) -> Judgement:
 
 
 def _refusal(path: Path) -> str:
+    """Of a kind that does not run here, or without what runs it."""
     try:
         select_backend(path)
+        read_folder(path)
     except ModelLoadError as error:
         return str(error)
     return ""

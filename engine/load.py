@@ -14,7 +14,9 @@ from engine.engine import Engine, EngineInfo
 from engine.errors import ModelLoadError
 from engine.gguf import GgufHeader, read_header
 from engine.hardware import Machine, cpu_device, find_gpus, gpu_device, inspect_machine
+from engine.load_defaults import DEFAULT_SYSTEM_PROMPT as DEFAULT_SYSTEM_PROMPT
 from engine.load_embedding import plan_embedding, start_embedding
+from engine.load_torch import plan_torch, start_torch
 from engine.local import LocalEngine
 from engine.lora import read_adapters
 from engine.memory import DeviceFacts, MemoryPlan, plan
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
     from engine.backends.llama_cpp.draft import DraftConfig
     from engine.backends.llama_cpp.trial import Candidate, TrialResult
 
-DEFAULT_SYSTEM_PROMPT = "You are a helpful assistant."
 MAX_CHUNK_TOKENS = 8 * ATTENTION_TILE_TOKENS   # of prompts in a step; more gain nothing
 
 logger = structlog.get_logger(__name__)
@@ -49,9 +50,10 @@ async def load_engine(spec: ModelSpec, limits: LoadLimits) -> Engine:
 async def plan_load(spec: ModelSpec, limits: LoadLimits) -> MemoryPlan:
     """What loading it now would take and give, without trying it. Raises ModelLoadError, OutOfMemory with numbers."""
     limits = spec.own_limits.over(limits)
-    await asyncio.to_thread(select_backend, spec.path)
-    header = await asyncio.to_thread(read_header, spec.path)
     machine = await asyncio.to_thread(inspect_machine)
+    if await asyncio.to_thread(select_backend, spec.path) == "torch":
+        return await plan_torch(spec, machine, limits)
+    header = await asyncio.to_thread(read_header, spec.path)
     if header.pooling:
         return plan_embedding(spec, header, machine, limits)
     adapters = await asyncio.to_thread(read_adapters, spec.adapters, header)
@@ -65,7 +67,10 @@ async def _load(spec: ModelSpec, limits: LoadLimits) -> Engine:
     # Each back end's corner is entered when a model of its kind is loaded: starting stays short.
     from engine.backends.llama_cpp.trial import Candidate, try_model  # noqa: PLC0415
 
-    await asyncio.to_thread(select_backend, spec.path)                 # there is but one so far
+    if await asyncio.to_thread(select_backend, spec.path) == "torch":
+        if spec.adapters:
+            raise ModelLoadError(f"{spec.name} is in safetensors, where adapters do not act yet. Add it without them.")
+        return await start_torch(spec, await asyncio.to_thread(inspect_machine), limits)
     header = await asyncio.to_thread(read_header, spec.path)
     if not header.has_tokenizer:
         raise ModelLoadError(f"{spec.path.name} holds no tokenizer, so text cannot be fed to it. Take another file.")

@@ -37,7 +37,6 @@ class SafetensorsHeader:
     path: Path                          # of its folder, or of its only file where nothing stands beside that
     part_paths: tuple[Path, ...]
     architecture: str                   # "qwen3"; "" where no config.json says it
-    name: str
     quantisation: str                   # the type that most of its weights have: "BF16"
     context_length: int                 # tokens it was trained for; 0 where nothing says it
     weight_bytes: int
@@ -69,7 +68,6 @@ def read_safetensors(path: Path) -> SafetensorsHeader:
         path=path,
         part_paths=part_paths,
         architecture=_text(config, "model_type"),
-        name=_text(config, "_name_or_path").rpartition("/")[2] or (folder.name if len(parts) > 1 else path.stem),
         quantisation=num_bytes.most_common(1)[0][0],
         context_length=_context_length(config),
         weight_bytes=sum(tensor.num_bytes for tensor in tensors),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
 from engine.errors import ModelLoadError
 from engine.gguf_reader import MAGIC, gone
 
-BackendName = Literal["llama.cpp"]
+BackendName = Literal["llama.cpp", "torch"]
 
 _SNIFF_BYTES = 16
 
@@ -32,11 +33,20 @@ def _starts_with(*magics: bytes) -> Callable[[Path, bytes], bool]:
     return lambda _path, head: head.startswith(magics)
 
 
+def _has_torch() -> bool:
+    """Found, not imported: that takes seconds."""
+    return all(find_spec(name) is not None for name in ("torch", "safetensors", "tokenizers"))
+
+
 def _holds_safetensors(path: Path, _head: bytes) -> bool:
     return path.is_dir() and any(path.glob("*.safetensors"))
 
 
-_SAFETENSORS = "is in the safetensors format, which this release cannot run. Take the GGUF file of the same model."
+_NO_TORCH = (
+    "is in the safetensors format, for which PyTorch is needed: pip install 'inglenook[gpu]'. Or take the GGUF file "
+    "of the same model."
+)
+_ONE_FILE = "is one file of a model in the safetensors format. Choose the folder that it lies in."
 _PICKLE = (
     "is a pickle: loading it could run any program hidden inside, so it is never opened. "
     "Take the GGUF file of the same model."
@@ -44,14 +54,15 @@ _PICKLE = (
 
 _RULES = (
     _Rule(_starts_with(MAGIC), "llama.cpp"),
-    _Rule(_holds_safetensors, None, _SAFETENSORS),
-    _Rule(_ends_in(".safetensors"), None, _SAFETENSORS),
+    _Rule(lambda path, head: _holds_safetensors(path, head) and _has_torch(), "torch"),
+    _Rule(_holds_safetensors, None, _NO_TORCH),
+    _Rule(_ends_in(".safetensors"), None, _ONE_FILE),
     _Rule(_starts_with(b"PK\x03\x04", b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"), None, _PICKLE),
     _Rule(_ends_in(".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt"), None, _PICKLE),
     _Rule(_starts_with(b"ggml", b"lmgg", b"fmgg", b"tjgg"), None, "is in an old format. Take its GGUF file."),
     _Rule(_ends_in(".part", ".incomplete"), None, "is not downloaded whole. Resume the download."),
     _Rule(_ends_in(".gguf"), None, "is called .gguf but is not a GGUF file. Download it again."),
-    _Rule(lambda path, _head: path.is_dir(), None, "is a folder. Choose the .gguf file in it."),
+    _Rule(lambda path, _head: path.is_dir(), None, "is a folder without a model. Choose a file, or another folder."),
     _Rule(lambda _path, _head: True, None, "is no model that can be run here. Take a GGUF file."),
 )
 

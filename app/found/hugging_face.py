@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from app.found.model import Found, below, found_gguf
+from engine.errors import ModelLoadError
+from engine.select import select_backend
 
 APP = "Hugging Face"
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
-_SAFETENSORS = "It is in the safetensors format, which this release cannot run. Take the GGUF file of the same model."
 
 
 def find(cache: Path) -> Iterator[Found]:
@@ -43,4 +44,13 @@ def _in_snapshot(repo: str, snapshot: Path) -> Iterator[Found]:
             yield found
     if weights := [path for path in snapshot.glob("*.safetensors") if path.is_file()]:
         size_bytes = sum(path.stat().st_size for path in weights)
-        yield Found(app=APP, name=repo, path=snapshot, size_bytes=size_bytes, pin=pin, problem=_SAFETENSORS)
+        yield Found(app=APP, name=repo, path=snapshot, size_bytes=size_bytes, pin=pin, problem=_problem(snapshot))
+
+
+def _problem(snapshot: Path) -> str:
+    """Whether it is whole is looked at when it is added."""
+    try:
+        select_backend(snapshot)
+    except ModelLoadError as error:
+        return str(error).replace(snapshot.name, "It", 1)
+    return ""

@@ -5,7 +5,8 @@ other threads than the event loop's.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -53,10 +54,14 @@ def describe(path: Path, name: str = "", adapters: Sequence[Adapter] = (), origi
 
 
 def _stem(path: Path, origin: Origin) -> str:
-    """What a file is called without its ending; of a blob that is its hash, so it is called as its app does."""
-    if not path.name.startswith("sha256-"):
-        return path.stem
-    return origin.name.removesuffix(":latest") or path.name[:19]
+    """What a file is called without its ending. A blob is called by its hash and a snapshot by its commit, so those are
+    called as their apps do.
+    """
+    if path.name.startswith("sha256-"):
+        return origin.name.removesuffix(":latest") or path.name[:19]
+    if path.is_dir():
+        return origin.name.rpartition("/")[2] or path.name
+    return path.stem
 
 
 def _stored(adapter: Adapter) -> dict[str, Any]:
@@ -143,3 +148,15 @@ def size_on_disk(listed: Sequence[Model]) -> int:
     for model in listed:
         sizes |= {each["path"]: each["size_bytes"] for each in model.adapters}
     return sum(sizes.values())
+
+
+def delete_files(paths: Iterable[Path], root: Path) -> None:
+    """And the folders below `root` that are empty then."""
+    root = root.resolve()
+    for path in paths:
+        path.unlink(missing_ok=True)
+        with suppress(OSError):         # not empty, or gone already
+            for folder in path.parents:
+                if folder == root or not folder.is_relative_to(root):
+                    break
+                folder.rmdir()

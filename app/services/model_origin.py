@@ -38,7 +38,7 @@ def origin_of(path: Path) -> Origin:
     if (blob := _BLOB.fullmatch(path.name)) and path.parent.name == "blobs":
         return Origin(app=OLLAMA, pin=f"sha256:{blob[1]}")
     parts = path.parts
-    for at in range(len(parts) - 3):
+    for at in range(len(parts) - 2):
         if parts[at].startswith(_REPO) and parts[at + 1] == "snapshots" and _COMMIT.fullmatch(parts[at + 2]):
             repo = parts[at].removeprefix(_REPO).replace("--", "/")
             return Origin(

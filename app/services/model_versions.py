@@ -14,7 +14,7 @@ from pathlib import Path
 from app.errors import Conflict, InvalidInput, NotFound
 from app.services.changes import Change, Changes
 from app.services.engines import EngineRegistry
-from app.services.model_facts import describe, version_of
+from app.services.model_facts import delete_files, describe, version_of
 from app.services.model_origin import Origin
 from app.services.models import ModelService
 from app.settings import Settings
@@ -92,7 +92,7 @@ class ModelVersions:
         await self._db.run(models.forget_version, target.version_id)
         needed = {Path(each.path) for each in await self._db.read(models.list_all)}
         if target.path not in needed and target.path.is_relative_to(self._models_dir.resolve()):
-            await asyncio.to_thread(_delete, target.path)
+            await asyncio.to_thread(delete_files, files_of(target.path), self._models_dir)
         self._changes.announce_all(Change("models"))
 
     async def _use(self, model_id: str, version_id: str) -> Model:
@@ -134,7 +134,3 @@ def _named(listed: Sequence[InstalledVersion], version_id: str, model: Model) ->
         raise NotFound(f"{'More than one' if found else 'No'} version of {model.name} begins with '{version_id[:50]}'.")
     return found[0]
 
-
-def _delete(path: Path) -> None:
-    for file in files_of(path):
-        file.unlink(missing_ok=True)

@@ -17,7 +17,7 @@ import structlog
 from app.errors import Conflict, InvalidInput, ModelNotFound, ModelUnavailable
 from app.services.changes import Change, Changes
 from app.services.engines import EngineRegistry, ModelStatus
-from app.services.model_facts import describe, is_replaced, paths_of, problem_of, spec_from, version_of
+from app.services.model_facts import delete_files, describe, is_replaced, paths_of, problem_of, spec_from, version_of
 from app.services.model_facts import size_on_disk as size_on_disk
 from app.services.model_origin import Origin
 from app.services.model_settings import ModelSettings
@@ -103,7 +103,7 @@ class ModelService:
         model = await asyncio.to_thread(describe, path, name.strip(), adapters, origin)
         known = await self._db.read(models.list_all)
         same = next((each for each in known if _parts_of(each) == _parts_of(model)), None)
-        taken = {name for each in known for name in (each.id, *ModelSettings.of(each).aliases)}
+        taken = {STARTER_ID, *(name for each in known for name in (each.id, *ModelSettings.of(each).aliases))}
         model.id = same.id if same else _free_id(model.id, taken)
         model = await self._db.run(models.upsert, model)
         self._changes.announce_all(Change("models"))
@@ -121,8 +121,7 @@ class ModelService:
         files = await self.files_that_go_with(model)
         await self._db.run(models.remove, model.id)     # first: whoever asks for it in between must not load it again
         await self._engines.forget(model.id)
-        for path in files:
-            await asyncio.to_thread(path.unlink, missing_ok=True)
+        await asyncio.to_thread(delete_files, files, self._models_dir)
         self._changes.announce_all(Change("models"))
 
     async def files_that_go_with(self, model: Model) -> tuple[Path, ...]:

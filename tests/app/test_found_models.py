@@ -93,7 +93,10 @@ class TestScanning:
         (tmp_path / "lm/models/p/m/tiny-00002-of-00002.gguf").unlink()
         assert told(places)[0][2] == "tiny-00002-of-00002.gguf is missing."
 
-    def test_says_why_something_cannot_be_used(self, places: Places, tmp_path: Path) -> None:
+    def test_says_why_something_cannot_be_used(
+        self, places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("engine.select.find_spec", lambda name: None)
         write_sharded(tmp_path / "hub" / "models--o--big" / "snapshots" / COMMIT)
         store = tmp_path / "ollama"
         write_manifest(store, "registry.ollama.ai/library/half/1b", [(MODEL_LAYER, f"sha256:{'f' * 64}")])
@@ -104,7 +107,7 @@ class TestScanning:
         write_manifest(store, "registry.ollama.ai/library/adapted/1b", adapted)
         put_in_jan(tmp_path / "jan").unlink()
         problems = {name: problem for _, name, problem in told(places)}
-        assert "safetensors format" in problems["o/big"]
+        assert problems["o/big"].startswith("It is in the safetensors format, for which PyTorch is needed")
         assert problems["half:1b"] == "Ollama has not downloaded it whole."
         assert problems["way-out:1b"] == problems["mlx:1b"] == "Its weights are in no GGUF file."
         assert "--lora" in problems["adapted:1b"]

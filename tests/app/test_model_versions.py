@@ -147,6 +147,7 @@ async def test_a_model_that_never_changed_has_one_version(services: Services) ->
 @pytest.mark.parametrize("path, origin", [
     ("/c/models--bart--X-GGUF/snapshots/" + "a" * 40 + "/q/x.gguf",
      Origin(app="Hugging Face", name="bart/X-GGUF/q/x.gguf", pin="bart/X-GGUF@" + "a" * 40)),
+    ("/c/models--bart--X/snapshots/" + "a" * 40, Origin(app="Hugging Face", name="bart/X", pin="bart/X@" + "a" * 40)),
     ("/o/blobs/sha256-" + "0" * 64, Origin(app="Ollama", pin="sha256:" + "0" * 64)),
     ("/c/models--bart--X/snapshots/main/x.gguf", Origin()),
     ("/o/other/sha256-" + "0" * 64, Origin()),

@@ -81,10 +81,33 @@ def llama_cpp(shape: Shape, folder: Path, disk: DiskCache | None = None) -> Back
     )
 
 
+def torch_plain(shape: Shape, folder: Path, disk: DiskCache | None = None) -> Backend:
+    """A tiny model with random weights, by torch on the processor."""
+    from engine.backends.torch.backend import TorchBackend, TorchConfig
+    from tests.engine.torch.tiny_folder import write_tiny_folder
+
+    if not (folder / "torch").exists():
+        write_tiny_folder(folder / "torch")
+    return TorchBackend(
+        TorchConfig(
+            folder=folder / "torch",
+            device="cpu",
+            dtype="float32",
+            num_blocks=shape.num_blocks,
+            max_model_len=shape.max_model_len,
+            max_num_seqs=shape.max_num_seqs,
+            max_num_batched_tokens=shape.max_num_batched_tokens,
+            num_threads=1,
+            speculate=shape.can_speculate,
+        )
+    )
+
+
 BACKENDS: dict[str, Callable[[Shape, Path, DiskCache | None], Backend]] = {
     "scripted-paged": scripted_paged,
     "scripted-pooled": scripted_pooled,
     "llama.cpp": llama_cpp,
+    "torch": torch_plain,
 }
 
 

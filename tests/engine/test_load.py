@@ -61,7 +61,7 @@ class TestRefusedBeforeAnythingNative:
     async def test_a_file_that_is_no_model(self, tmp_path: Path) -> None:
         path = tmp_path / "model.safetensors"
         path.touch()
-        with pytest.raises(ModelLoadError, match="Take the GGUF file of the same model"):
+        with pytest.raises(ModelLoadError, match="Choose the folder that it lies in"):
             await load_engine(spec_of(path), LoadLimits())
 
     async def test_a_file_that_is_cut_off(self, tiny: Path) -> None:

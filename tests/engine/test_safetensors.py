@@ -24,7 +24,7 @@ def entry(**changes: object) -> dict[str, object]:
 class TestAGoodModel:
     def test_in_one_file_tells_its_type_and_size(self, tmp_path: Path) -> None:
         header = read_safetensors(write_tiny_safetensors(tmp_path / "small.safetensors"))
-        assert (header.name, header.quantisation, header.weight_bytes) == ("small", "BF16", 72)
+        assert (header.quantisation, header.weight_bytes) == ("BF16", 72)
         assert (header.architecture, header.context_length, header.has_tokenizer) == ("", 0, False)
         assert header.chat_template is None
 
@@ -39,7 +39,7 @@ class TestAGoodModel:
         paths = write_sharded(tmp_path / "Qwen3-0.6B")
         header = read_safetensors(tmp_path / "Qwen3-0.6B")
         assert header.part_paths == tuple(paths)
-        assert (header.name, header.architecture, header.context_length) == ("Qwen3-0.6B", "qwen3", 40960)
+        assert (header.architecture, header.context_length) == ("qwen3", 40960)
         assert (header.weight_bytes, header.file_bytes) == (48, sum(path.stat().st_size for path in paths))
         assert (header.has_tokenizer, header.special_tokens) == (True, ("<|im_start|>", "<|im_end|>"))
         assert (header.chat_template, header.eos_token) == ("{{ messages[0].content }}", "<|im_end|>")

@@ -18,7 +18,7 @@ def test_gguf_goes_to_llama_cpp_whatever_it_is_called(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name, content, told", [
-    ("model.safetensors", b"\x10\0\0\0\0\0\0\0{}", "Take the GGUF file of the same model"),
+    ("model.safetensors", b"\x10\0\0\0\0\0\0\0{}", "Choose the folder that it lies in"),
     ("pytorch_model.bin", b"anything", "is a pickle"),
     ("model.pth", b"PK\x03\x04", "is a pickle"),
     ("renamed.gguf", b"\x80\x04\x95", "is a pickle"),
@@ -37,11 +37,14 @@ def test_refused_with_what_to_take_instead(name: str, content: bytes, told: str,
     assert str(refused.value).startswith(name)
 
 
-def test_a_folder_of_safetensors_is_told_from_any_other(tmp_path: Path) -> None:
-    with pytest.raises(ModelLoadError, match="is a folder"):
+def test_a_folder_of_safetensors_goes_to_torch_where_that_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ModelLoadError, match="is a folder without a model"):
         select_backend(tmp_path)
     (tmp_path / "model-00001-of-00002.safetensors").touch()
-    with pytest.raises(ModelLoadError, match="is in the safetensors format"):
+    monkeypatch.setattr("engine.select.find_spec", lambda name: object())
+    assert select_backend(tmp_path) == "torch"
+    monkeypatch.setattr("engine.select.find_spec", lambda name: None)
+    with pytest.raises(ModelLoadError, match=r"PyTorch is needed.*Or take the GGUF file of the same model"):
         select_backend(tmp_path)
 
 

@@ -1,0 +1,105 @@
+"""Attention over paged keys and values, in plain torch: the reference for kernels. On the engine's thread.
+
+Rows of one token, which most are, go together, padded to the longest; prompts go one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from engine.backends.torch.paged_kv import BLOCK_SIZE, PagedKv
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """One row: which of the step's tokens are its own, and where its sequence's KV lies."""
+
+    start: int
+    num_tokens: int
+    num_before: int             # of its sequence's tokens, that have KV already
+    table: Tensor               # int64 [blocks], on the device
+
+    @property
+    def length(self) -> int:
+        return self.num_before + self.num_tokens
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Singles:
+    """The rows of one token again, as the kernel wants them: tensors on the device, all [rows] but the tables."""
+
+    rows: Tensor                # int64: which of the step's tokens
+    tables: Tensor              # int32 [rows, blocks]
+    slots: Tensor               # int32: row of `tables`
+    positions: Tensor           # int32
+
+
+def attend_paged(
+    queries: Tensor, kv: PagedKv, layer: int, spans: Sequence[Span], *, window: int | None, scale: float,
+    softcap: float | None,
+) -> Tensor:
+    """[tokens, heads, head_dim] in and out. Each token sees its own sequence up to itself, `window` tokens at most."""
+    mixed = torch.empty_like(queries)
+    single = [span for span in spans if span.num_tokens == 1]
+    if len(single) > 1:
+        _attend_single(queries, mixed, kv, layer, single, window, scale, softcap)
+    else:
+        single = []
+    for span in spans:
+        if span not in single:
+            attend_span(queries, mixed, kv, layer, span, window, scale, softcap)
+    return mixed
+
+
+def attend_span(
+    queries: Tensor, mixed: Tensor, kv: PagedKv, layer: int, span: Span, window: int | None, scale: float,
+    softcap: float | None,
+) -> None:
+    end = span.start + span.num_tokens
+    keys, values = kv.read(layer, span.table, span.length)
+    own = queries[span.start : end].transpose(0, 1)
+    if not span.num_before and softcap is None and (window is None or span.length <= window):
+        mixed[span.start : end] = F.scaled_dot_product_attention(
+            own[None], keys[None], values[None], is_causal=True, scale=scale, enable_gqa=own.shape[0] != keys.shape[0]
+        )[0].transpose(0, 1)
+        return
+    at = torch.arange(span.num_before, span.length, device=queries.device)[:, None]
+    seen = _seen(at, torch.arange(span.length, device=queries.device)[None, :], window)
+    mixed[span.start : end] = _attend(own[None], keys[None], values[None], seen, scale, softcap)[0].transpose(0, 1)
+
+
+def _attend_single(
+    queries: Tensor, mixed: Tensor, kv: PagedKv, layer: int, spans: Sequence[Span], window: int | None, scale: float,
+    softcap: float | None,
+) -> None:
+    device = queries.device
+    tables = torch.nn.utils.rnn.pad_sequence([span.table for span in spans], batch_first=True)
+    where = torch.tensor([span.start for span in spans], device=device)
+    lengths = torch.tensor([span.length for span in spans], device=device)[:, None]
+    pieces = kv.layers[layer][tables].permute(3, 0, 2, 1, 4, 5)     # [2, rows, kv_heads, blocks, 16, head_dim]
+    keys, values = pieces.reshape(2, len(spans), pieces.shape[2], -1, pieces.shape[-1])
+    positions = torch.arange(tables.shape[1] * BLOCK_SIZE, device=device)[None, :]
+    seen = _seen(lengths - 1, positions, window)[:, None, None, :]
+    own = queries[where][:, :, None, :]
+    mixed[where] = _attend(own, keys, values, seen, scale, softcap)[:, :, 0]
+
+
+def _seen(at: Tensor, positions: Tensor, window: int | None) -> Tensor:
+    seen = positions <= at
+    return seen if window is None else seen & (positions > at - window)
+
+
+def _attend(q: Tensor, k: Tensor, v: Tensor, seen: Tensor, scale: float, softcap: float | None) -> Tensor:
+    """`q` [rows, heads, tokens, dim], `k` and `v` [rows, kv_heads, length, dim]; `seen` to be broadcast over heads."""
+    if softcap is None:
+        grouped = q.shape[1] != k.shape[1]
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=seen, scale=scale, enable_gqa=grouped)
+    groups = q.shape[1] // k.shape[1]
+    k, v = k.repeat_interleave(groups, dim=1), v.repeat_interleave(groups, dim=1)
+    scores = torch.tanh((q @ k.transpose(-1, -2)).float() * (scale / softcap)) * softcap
+    return scores.masked_fill(~seen, float("-inf")).softmax(dim=-1).to(q.dtype) @ v

@@ -1,0 +1,69 @@
+"""A model in safetensors is a folder, as the hub has it: what can be known of it without torch. Any thread."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from engine.backends.torch.config import DecoderConfig, read_config
+from engine.errors import ModelLoadError
+
+ITEM_BYTES: Final = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
+SHORT_NAMES: Final = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelFolder:
+    path: Path
+    config: DecoderConfig
+    files: tuple[Path, ...]
+    size_bytes: int                 # of all files with weights
+    modified_ns: int                # of the newest of them
+
+    @property
+    def format_name(self) -> str:
+        """Of the weights on disk: "BF16"."""
+        return SHORT_NAMES.get(self.config.dtype, self.config.dtype)
+
+    def weight_bytes(self, dtype: str) -> int:
+        """Once they are loaded as `dtype`."""
+        return self.size_bytes * ITEM_BYTES[dtype] // ITEM_BYTES.get(self.config.dtype, 2)
+
+    def kv_bytes_per_token(self, dtype: str) -> int:
+        return self.config.kv_values_per_token * ITEM_BYTES[dtype]
+
+
+def read_folder(path: Path) -> ModelFolder:
+    """Raises ModelLoadError where a file is missing or broken, or the model is of a kind that does not run here."""
+    config = read_config(path)
+    files = weight_files(path)
+    if not (path / "tokenizer.json").is_file():
+        raise ModelLoadError(f"{path.name} has no tokenizer.json. Download the model again, with all its files.")
+    facts = [file.stat() for file in files]
+    return ModelFolder(
+        path=path,
+        config=config,
+        files=tuple(files),
+        size_bytes=sum(each.st_size for each in facts),
+        modified_ns=max(each.st_mtime_ns for each in facts),
+    )
+
+
+def weight_files(folder: Path) -> list[Path]:
+    """All shards, in order. Raises ModelLoadError with the name of one that is missing."""
+    index = folder / "model.safetensors.index.json"
+    if not index.is_file():
+        files = sorted(folder.glob("*.safetensors"))
+        if not files:
+            raise ModelLoadError(f"{folder.name} holds no .safetensors file. Download the model again.")
+        return files
+    try:
+        names = sorted({str(name) for name in json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()})
+    except (OSError, ValueError, KeyError, AttributeError, RecursionError) as error:
+        raise ModelLoadError(f"{index.name} of {folder.name} cannot be read: {error}. Download it again.") from error
+    for name in names:
+        if Path(name).name != name or not (folder / name).is_file():
+            raise ModelLoadError(f"{name} is missing in {folder.name}. Download the model again: only that is fetched.")
+    return [folder / name for name in names]

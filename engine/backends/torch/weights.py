@@ -1,0 +1,175 @@
+"""Weights from safetensors, straight to the device, one tensor at a time: a file is mapped, never read whole.
+
+Names are those of transformers. Products that read the same numbers are joined: q, k and v; gate and up. At load, on
+the engine's thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from engine.backends.torch.config import DecoderConfig
+from engine.backends.torch.folder import weight_files
+from engine.errors import ModelLoadError
+
+# Where the text model's tensors hang in files that hold more than it.
+_PREFIXES: Final = ("model.", "language_model.model.", "model.language_model.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayerWeights:
+    """Matrices are [out, in], as on disk. A bias or a norm that the family does not have is None."""
+
+    input_norm: Tensor
+    qkv: Tensor                     # q's rows, then k's, then v's
+    qkv_bias: Tensor | None
+    q_norm: Tensor | None
+    k_norm: Tensor | None
+    out: Tensor
+    out_bias: Tensor | None
+    attention_norm: Tensor | None   # of attention's result, where results are normed
+    block_norm: Tensor              # before gate and up
+    gate_up: Tensor                 # gate's rows, then up's
+    gate_up_bias: Tensor | None
+    down: Tensor
+    down_bias: Tensor | None
+    output_norm: Tensor | None      # of the block's result, where results are normed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weights:
+    embedding: Tensor               # [vocab, hidden]
+    layers: tuple[LayerWeights, ...]
+    final_norm: Tensor
+    head: Tensor                    # [vocab, hidden]; the embedding itself, where they are tied
+
+    @property
+    def num_bytes(self) -> int:
+        tensors = [self.embedding, self.final_norm]
+        for layer in self.layers:
+            tensors += [value for name in layer.__slots__ if isinstance(value := getattr(layer, name), Tensor)]
+        if self.head is not self.embedding:
+            tensors.append(self.head)
+        return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+
+
+def read_weights(
+    folder: Path, config: DecoderConfig, dtype: torch.dtype, device: torch.device,
+    on_progress: Callable[[float], None] = lambda share: None,
+) -> Weights:
+    """`on_progress` gets the share that is loaded. Raises ModelLoadError where a tensor is missing or misshapen."""
+    with ExitStack() as files:
+        shelf = _Shelf(folder, dtype, device)
+        for path in weight_files(folder):
+            shelf.add(files.enter_context(_opened(path)))
+        embedding = shelf.take("embed_tokens.weight", (config.vocab_size, config.hidden_size))
+        layers = []
+        for index in range(config.num_layers):
+            layers.append(_layer(shelf, config, f"layers.{index}."))
+            on_progress((index + 1) / config.num_layers)
+        tied = config.ties_embeddings or not shelf.has("lm_head.weight")
+        return Weights(
+            embedding=embedding,
+            layers=tuple(layers),
+            final_norm=_norm(shelf, config, "norm.weight"),
+            head=embedding if tied else shelf.take("lm_head.weight", (config.vocab_size, config.hidden_size)),
+        )
+
+
+def _opened(path: Path) -> Any:
+    try:
+        return safe_open(path, framework="pt", device="cpu")
+    except (SafetensorError, OSError) as error:
+        raise ModelLoadError(f"{path.name} is no whole safetensors file: {error}. Download it again.") from error
+
+
+class _Shelf:
+    """All tensors of all files, by their name below the text model's root."""
+
+    def __init__(self, folder: Path, dtype: torch.dtype, device: torch.device) -> None:
+        self._folder = folder
+        self._dtype = dtype
+        self._device = device
+        self._files: dict[str, tuple[Any, str]] = {}        # (file, its name there)
+
+    def add(self, file: Any) -> None:
+        for full_name in file.keys():  # noqa: SIM118 - no mapping
+            prefix = next((prefix for prefix in reversed(_PREFIXES) if full_name.startswith(prefix)), "")
+            self._files[full_name[len(prefix):]] = (file, full_name)
+
+    def has(self, name: str) -> bool:
+        return name in self._files
+
+    def take(self, name: str, shape: tuple[int, ...]) -> Tensor:
+        if name not in self._files:
+            raise ModelLoadError(f"{self._folder.name} lacks the tensor {name}. Download the model again.")
+        file, full_name = self._files[name]
+        found = tuple(file.get_slice(full_name).get_shape())
+        if found != shape:
+            raise ModelLoadError(
+                f"{name} of {self._folder.name} is {found}, though config.json says {shape}. Download the model again."
+            )
+        tensor: Tensor = file.get_tensor(full_name)
+        return tensor.to(self._device, self._dtype)
+
+    def take_optional(self, name: str, shape: tuple[int, ...]) -> Tensor | None:
+        return self.take(name, shape) if self.has(name) else None
+
+    def joined(self, whole: str, parts: tuple[str, ...], sizes: tuple[int, ...], end: str, *rest: int) -> Tensor | None:
+        """One tensor of several, or the one that a family keeps joined already. None where there is neither."""
+        if self.has(whole + end):
+            return self.take(whole + end, (sum(sizes), *rest))
+        pieces = [self.take_optional(part + end, (size, *rest)) for part, size in zip(parts, sizes, strict=True)]
+        if all(piece is None for piece in pieces):
+            return None
+        if missing := [part for part, piece in zip(parts, pieces, strict=True) if piece is None]:
+            raise ModelLoadError(f"{self._folder.name} lacks {missing[0]}{end}. Download the model again.")
+        return torch.cat([piece for piece in pieces if piece is not None])
+
+
+def _layer(shelf: _Shelf, config: DecoderConfig, root: str) -> LayerWeights:
+    hidden, inner = config.hidden_size, config.intermediate_size
+    q_size, kv_size = config.num_heads * config.head_dim, config.num_kv_heads * config.head_dim
+    attention, block = f"{root}self_attn.", f"{root}mlp."
+    qkv_parts = tuple(f"{attention}{name}_proj" for name in "qkv"), (q_size, kv_size, kv_size)
+    gate_parts = (f"{block}gate_proj", f"{block}up_proj"), (inner, inner)
+    qkv = shelf.joined(f"{attention}qkv_proj", *qkv_parts, ".weight", hidden)
+    gate_up = shelf.joined(f"{block}gate_up_proj", *gate_parts, ".weight", hidden)
+    if qkv is None or gate_up is None:
+        raise ModelLoadError(f"{root} lacks its matrices. Download the model again.")
+    normed = config.norms_outputs
+    return LayerWeights(
+        input_norm=_norm(shelf, config, f"{root}input_layernorm.weight"),
+        qkv=qkv,
+        qkv_bias=shelf.joined(f"{attention}qkv_proj", *qkv_parts, ".bias"),
+        q_norm=_head_norm(shelf, config, f"{attention}q_norm.weight"),
+        k_norm=_head_norm(shelf, config, f"{attention}k_norm.weight"),
+        out=shelf.take(f"{attention}o_proj.weight", (hidden, q_size)),
+        out_bias=shelf.take_optional(f"{attention}o_proj.bias", (hidden,)),
+        attention_norm=_norm(shelf, config, f"{root}post_attention_layernorm.weight") if normed else None,
+        block_norm=_norm(
+            shelf, config, f"{root}{'pre_feedforward_layernorm' if normed else 'post_attention_layernorm'}.weight"
+        ),
+        gate_up=gate_up,
+        gate_up_bias=shelf.joined(f"{block}gate_up_proj", *gate_parts, ".bias"),
+        down=shelf.take(f"{block}down_proj.weight", (hidden, inner)),
+        down_bias=shelf.take_optional(f"{block}down_proj.bias", (hidden,)),
+        output_norm=_norm(shelf, config, f"{root}post_feedforward_layernorm.weight") if normed else None,
+    )
+
+
+def _norm(shelf: _Shelf, config: DecoderConfig, name: str, size: int | None = None) -> Tensor:
+    weight = shelf.take(name, (size or config.hidden_size,))
+    return (weight.float() + 1.0) if config.norm_adds_one else weight       # in full: a half would lose the one's tail
+
+
+def _head_norm(shelf: _Shelf, config: DecoderConfig, name: str) -> Tensor | None:
+    return _norm(shelf, config, name, config.head_dim) if config.norms_heads else None

@@ -1,0 +1,104 @@
+"""From a folder of safetensors to an engine: its memory plan, its device, its start. Called by `engine.load`."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from engine.backends.torch.folder import ModelFolder, read_folder
+from engine.core import EngineCore
+from engine.engine import EngineInfo
+from engine.hardware import Machine
+from engine.load_defaults import DEFAULT_SYSTEM_PROMPT
+from engine.local import LocalEngine
+from engine.memory import LoadLimits, MemoryPlan, ModelFacts, plan
+from engine.model_spec import ModelSpec
+from engine.safetensors import read_safetensors
+from engine.scheduler import max_sequence_tokens
+
+if TYPE_CHECKING:
+    from engine.backends.torch.device import TorchDevice
+
+BLOCK_TOKENS: Final = 16
+NUM_SEQS_ON_GPU: Final = 64             # more at once only wait for memory, which the scheduler knows how to share
+STEP_TOKENS_ON_GPU: Final = 8192        # of prompts: enough to fill the tensor cores
+STEP_TOKENS_ON_CPU: Final = 256
+
+
+async def plan_torch(spec: ModelSpec, machine: Machine, limits: LoadLimits) -> MemoryPlan:
+    """What loading it now would take and give. Raises as `start_torch`."""
+    from engine.backends.torch.device import choose_device  # noqa: PLC0415 - as below
+
+    folder = await asyncio.to_thread(read_folder, spec.path)
+    device = await asyncio.to_thread(choose_device, machine, limits)
+    return plan(_facts(spec, folder, device), device.facts, _limits_on(device, limits))
+
+
+async def start_torch(spec: ModelSpec, machine: Machine, limits: LoadLimits) -> LocalEngine:
+    """Raises ModelLoadError, OutOfMemory among them, that says what to do."""
+    from engine.backends.torch.device import choose_device  # noqa: PLC0415 - torch takes seconds to come
+
+    await asyncio.to_thread(read_safetensors, spec.path)        # before any native code sees the files
+    folder = await asyncio.to_thread(read_folder, spec.path)
+    device = await asyncio.to_thread(choose_device, machine, limits)
+    memory_plan = plan(_facts(spec, folder, device), device.facts, _limits_on(device, limits))
+    block_bytes = folder.kv_bytes_per_token(device.dtype) * BLOCK_TOKENS
+    core = await _start_core(spec, folder, device, memory_plan, limits, machine)
+    try:
+        backend = core.info
+        info = EngineInfo(
+            model_id=spec.model_id,
+            name=spec.name,
+            version=spec.version,
+            backend=f"{backend.name} {backend.version}",
+            device=backend.device,
+            quantisation=folder.format_name,
+            max_model_len=max_sequence_tokens(backend),
+            max_num_seqs=backend.max_num_seqs,
+            has_chat_template=(spec.chat_template or core.tokenizer.chat_template) is not None,
+            weight_bytes=backend.weight_bytes,
+            kv_bytes=backend.num_blocks * block_bytes,
+        )
+        return LocalEngine(
+            core, info, default_system_prompt=DEFAULT_SYSTEM_PROMPT, chat_template=spec.chat_template
+        )
+    except BaseException:
+        await core.close()
+        raise
+
+
+async def _start_core(
+    spec: ModelSpec, folder: ModelFolder, device: TorchDevice, memory_plan: MemoryPlan, limits: LoadLimits,
+    machine: Machine,
+) -> EngineCore:
+    from engine.backends.torch.backend import TorchBackend, TorchConfig  # noqa: PLC0415 - as above
+
+    block_bytes = folder.kv_bytes_per_token(device.dtype) * BLOCK_TOKENS
+    config = TorchConfig(
+        folder=folder.path,
+        device=device.name,
+        dtype=device.dtype,
+        # Running sequences and idle prefixes share one pool: nothing moves between them.
+        num_blocks=max(1, (memory_plan.kv_bytes + memory_plan.cache_bytes) // block_bytes),
+        max_model_len=memory_plan.max_model_len,
+        max_num_seqs=memory_plan.max_num_seqs,
+        max_num_batched_tokens=STEP_TOKENS_ON_GPU if device.is_gpu else STEP_TOKENS_ON_CPU + memory_plan.max_num_seqs,
+        num_threads=limits.threads or machine.num_cores,
+    )
+    return await EngineCore.start(spec.model_id, lambda: TorchBackend(config), max_queue=limits.max_queue)
+
+
+def _facts(spec: ModelSpec, folder: ModelFolder, device: TorchDevice) -> ModelFacts:
+    return ModelFacts(
+        name=spec.name,
+        weight_bytes=folder.weight_bytes(device.dtype),
+        kv_bytes_per_token=folder.kv_bytes_per_token(device.dtype),
+        context_length=folder.config.context_length,
+    )
+
+
+def _limits_on(device: TorchDevice, limits: LoadLimits) -> LoadLimits:
+    if device.is_gpu and limits.max_num_seqs is None:
+        return replace(limits, max_num_seqs=NUM_SEQS_ON_GPU)
+    return limits

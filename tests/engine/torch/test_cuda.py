@@ -1,0 +1,97 @@
+"""Whole steps on CUDA, by kernels and by graph, beside plain torch on the same card. Skipped where there is none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from engine.backends.scripted_tokenizer import ByteTokenizer
+from engine.backends.torch.backend import LoadedModel, TorchBackend, TorchConfig
+from engine.backends.torch.config import Attention, DecoderConfig, Rope
+from engine.backends.torch.weights import LayerWeights, Weights
+from engine.batch import Batch, BatchRow, SamplingInput
+from engine.params import SamplingParams
+
+if not torch.cuda.is_available():
+    pytest.skip("these need CUDA", allow_module_level=True)
+
+CONFIG = DecoderConfig(
+    family="qwen3", hidden_size=256, intermediate_size=512, num_layers=3, num_heads=8, num_kv_heads=2, head_dim=64,
+    vocab_size=300, context_length=2048, norm_eps=1e-6, norms_heads=True, ties_embeddings=True,
+    layers=(Attention(rope=Rope()), Attention(rope=Rope(), window=100), Attention(rope=Rope(share=0.5))),
+)
+GREEDY = SamplingParams(temperature=0.0, logprobs=3)
+
+
+def _model(_: TorchConfig) -> LoadedModel:
+    chance = torch.Generator("cuda").manual_seed(11)
+
+    def matrix(*shape: int) -> torch.Tensor:
+        return torch.randn(*shape, generator=chance, device="cuda").mul_(0.08).to(torch.bfloat16)
+
+    def layer() -> LayerWeights:
+        return LayerWeights(
+            input_norm=1 + matrix(256), qkv=matrix(12 * 64, 256), qkv_bias=None, q_norm=1 + matrix(64),
+            k_norm=1 + matrix(64), out=matrix(256, 512), out_bias=None, attention_norm=None,
+            block_norm=1 + matrix(256), gate_up=matrix(1024, 256), gate_up_bias=None, down=matrix(256, 512),
+            down_bias=None, output_norm=None,
+        )
+
+    embedding = matrix(300, 256)
+    weights = Weights(
+        embedding=embedding, layers=tuple(layer() for _ in range(3)), final_norm=1 + matrix(256), head=embedding
+    )
+    return LoadedModel(config=CONFIG, weights=weights, tokenizer=ByteTokenizer())
+
+
+def _backend(*, kernels: bool) -> TorchBackend:
+    config = TorchConfig(
+        folder=Path(), device="cuda:0", dtype="bfloat16", num_blocks=200, max_model_len=1024, max_num_seqs=9,
+        max_num_batched_tokens=2048,
+    )
+    if kernels:
+        return TorchBackend(config, _model)
+    patch = pytest.MonkeyPatch()
+    patch.setattr("engine.backends.torch.backend.fits_kernels", lambda config: False)
+    try:
+        return TorchBackend(config, _model)
+    finally:
+        patch.undo()
+
+
+def _row(slot: int, tokens: list[int], position: int, end: int, blocks: list[int], *, asks: bool = True) -> BatchRow:
+    sampling = SamplingInput(params=GREEDY, seed=0, token_ids=tokens[:end], num_prompt_tokens=end)
+    return BatchRow(
+        slot=slot, token_ids=tokens[position:end], position=position, block_table=blocks,
+        sampling=sampling if asks else None,
+    )
+
+
+def test_prompts_mixed_steps_and_graphs_say_what_plain_torch_says() -> None:
+    chance = torch.Generator().manual_seed(2)
+    tokens = [torch.randint(0, 300, (600,), generator=chance).tolist() for _ in range(5)]
+    tables = [list(range(40 * index, 40 * index + 40)) for index in range(5)]
+    lengths = [1, 16, 40, 333, 500]
+    steps = [
+        [_row(i, tokens[i], 0, lengths[i], tables[i]) for i in range(3)],
+        # prompts beside single tokens, one of them in two parts
+        [*(_row(i, tokens[i], lengths[i], lengths[i] + 1, tables[i]) for i in range(3)),
+         _row(3, tokens[3], 0, lengths[3], tables[3]), _row(4, tokens[4], 0, 200, tables[4], asks=False)],
+        [*(_row(i, tokens[i], lengths[i] + 1, lengths[i] + 2, tables[i]) for i in range(3)),
+         _row(4, tokens[4], 200, lengths[4], tables[4])],
+        # a graph of five rows, in one of eight; and again, to see that it repeats itself
+        *([_row(i, tokens[i], lengths[i] + more, lengths[i] + more + 1, tables[i]) for i in (0, 1, 2)]
+          + [_row(i, tokens[i], lengths[i] + more - 2, lengths[i] + more - 1, tables[i]) for i in (3, 4)]
+          for more in (2, 3)),
+    ]
+    fast, plain = _backend(kernels=True), _backend(kernels=False)
+    for rows in steps:
+        said, expected = fast.execute(Batch(rows=rows)), plain.execute(Batch(rows=rows))
+        for one, other in zip(said.tokens, expected.tokens, strict=True):
+            assert len(one) == len(other)
+            for found, wanted in zip(one, other, strict=True):
+                near = dict(wanted.top_logprobs)
+                assert found.token_id in near, "another token than any of the likeliest"
+                assert found.logprob == pytest.approx(near[found.token_id], abs=0.06)

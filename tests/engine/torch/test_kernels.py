@@ -1,0 +1,105 @@
+"""Kernels beside their plain forms: on CUDA, or in Triton's interpreter (TRITON_INTERPRET=1), which runs anywhere."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+import pytest
+import torch
+
+from engine.backends.torch.attention import Span, attend_paged
+from engine.backends.torch.config import Attention, DecoderConfig, Rope
+from engine.backends.torch.paged_kv import BLOCK_SIZE, PagedKv
+from engine.backends.torch.rope import rotary_tables, turn
+
+pytest.importorskip("triton")
+if not torch.cuda.is_available() and os.environ.get("TRITON_INTERPRET") != "1":
+    pytest.skip("kernels need CUDA, or Triton's interpreter", allow_module_level=True)
+
+from engine.backends.torch import kernels
+
+DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+DTYPE = torch.bfloat16 if DEVICE.type == "cuda" else torch.float32
+CLOSE = {"rtol": 2e-2, "atol": 2e-2} if DEVICE.type == "cuda" else {"rtol": 1e-4, "atol": 1e-4}
+CONFIG = DecoderConfig(
+    family="llama", hidden_size=256, intermediate_size=96, num_layers=1, num_heads=8, num_kv_heads=2, head_dim=64,
+    vocab_size=99, context_length=512, norm_eps=1e-5, layers=(Attention(rope=Rope()),),
+)
+
+
+def _random(*shape: int) -> torch.Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(sum(shape))).to(DEVICE, DTYPE)
+
+
+@pytest.mark.parametrize("size", [96, 256, 4096])
+def test_the_norm_adds_first_where_there_is_something_to_add(size: int) -> None:
+    x, residual, weight = _random(5, size), _random(5, size) * 2, _random(size)
+    expected = residual + x
+    out = torch.empty_like(x)
+    kernels.add_norm(x, residual, weight, out, 1e-5)
+    torch.testing.assert_close(residual, expected, **CLOSE)
+    full = expected.float()
+    normed = full * torch.rsqrt(full.pow(2).mean(-1, keepdim=True) + 1e-5)
+    torch.testing.assert_close(out, weight * normed.to(DTYPE), **CLOSE)
+    kernels.add_norm(None, residual, weight, out, 1e-5)
+    torch.testing.assert_close(residual, expected, **CLOSE)
+
+
+def test_silu_times_up() -> None:
+    gate_up = _random(3, 2 * 1500)
+    out = torch.empty(3, 1500, dtype=DTYPE, device=DEVICE)
+    kernels.silu_mul(gate_up, out)
+    gate, up = gate_up.chunk(2, dim=-1)
+    torch.testing.assert_close(out, torch.nn.functional.silu(gate) * up, **CLOSE)
+
+
+@pytest.mark.parametrize("norms", [False, True])
+@pytest.mark.parametrize("share", [1.0, 0.75])
+@pytest.mark.parametrize(("window", "softcap"), [(None, None), (40, None), (None, 5.0)])
+def test_a_token_a_sequence_is_turned_written_and_attended_as_in_plain_torch(
+    norms: bool, share: float, window: int | None, softcap: float | None
+) -> None:
+    lengths = [1, 16, 17, 100, 257]
+    heads, kv_heads, dim = CONFIG.num_heads, CONFIG.num_kv_heads, CONFIG.head_dim
+    rope = replace(CONFIG.layers[0].rope, share=share)
+    cos, sin = rotary_tables(rope, dim, 512, DEVICE)
+    plain, paged = PagedKv(CONFIG, 40, DTYPE, DEVICE), PagedKv(CONFIG, 40, DTYPE, DEVICE)
+    plain.layers[0].copy_(_random(*plain.layers[0].shape))
+    paged.layers[0].copy_(plain.layers[0])
+    tables = torch.zeros(7, 20, dtype=torch.int32)
+    free = iter(torch.randperm(40, generator=torch.Generator().manual_seed(1)).tolist())
+    slots = [6, 0, 3, 1, 2]
+    for slot, length in zip(slots, lengths, strict=True):
+        num_blocks = -(-length // BLOCK_SIZE)
+        tables[slot, :num_blocks] = torch.tensor([next(free) for _ in range(num_blocks)])
+    qkv = _random(len(lengths), (heads + 2 * kv_heads) * dim)
+    weights = (_random(dim), _random(dim + 1)[:-1].contiguous()) if norms else None
+    positions = torch.tensor([length - 1 for length in lengths], device=DEVICE)
+
+    queries, keys, values = qkv.view(len(lengths), -1, dim).split((heads, kv_heads, kv_heads), dim=1)
+    if weights:
+        queries, keys = _normed(queries, weights[0]), _normed(keys, weights[1])
+    queries, keys = turn(queries, cos[positions], sin[positions]), turn(keys, cos[positions], sin[positions])
+    spans = []
+    for row, (slot, length) in enumerate(zip(slots, lengths, strict=True)):
+        table = tables[slot, : -(-length // BLOCK_SIZE)].to(DEVICE, torch.int64)
+        at = torch.tensor([length - 1], device=DEVICE)
+        plain.write(0, table[at // BLOCK_SIZE], at, keys[row : row + 1], values[row : row + 1])
+        spans.append(Span(start=row, num_tokens=1, num_before=length - 1, table=table))
+    expected = attend_paged(queries, plain, 0, spans, window=window, scale=0.125, softcap=softcap)
+
+    out = torch.empty(len(lengths), heads * dim, dtype=DTYPE, device=DEVICE)
+    where = (tables.to(DEVICE), torch.tensor(slots, dtype=torch.int32, device=DEVICE), positions.to(torch.int32))
+    blocks = where[0][where[1], positions // BLOCK_SIZE]
+    kernels.rotate_and_write(qkv, paged.layers[0], blocks, where[2], (cos, sin), weights, num_heads=heads, eps=1e-5)
+    for processors in (1, 132):         # one program a head, and keys split over many
+        attend = kernels.PagedAttention(len(lengths), heads, dim, processors, DEVICE)
+        attend(qkv, paged.layers[0], *where, out, scale=0.125, softcap=softcap, window=window)
+        torch.testing.assert_close(out.view_as(expected), expected, **CLOSE)
+    torch.testing.assert_close(paged.layers[0], plain.layers[0], **CLOSE)
+
+
+def _normed(heads: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    full = heads.float()
+    return weight * (full * torch.rsqrt(full.pow(2).mean(-1, keepdim=True) + 1e-5)).to(heads.dtype)
