@@ -10,6 +10,7 @@ import struct
 import sys
 from array import array
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import IO
 
@@ -20,7 +21,7 @@ from engine.gguf_reader import MetadataArray, MetadataValue
 _SPECIAL_TYPES = frozenset({2, 3, 4})       # unknown, control, added by hand
 _MAX_SPECIAL = 20_000
 _MAX_SPELLING_BYTES = 256                   # a longer one is no marker
-_MAX_TOKENS = 2_000_000
+_MAX_TOKENS = 1_000_000
 _WINDOW_BYTES = 1 << 20
 
 
@@ -47,8 +48,11 @@ def read_special_tokens(header: GgufHeader) -> SpecialTokens:
             spelt = _spellings(header.path, file, tokens, special | {each for each in ends.values() if each >= 0})
     except OSError as error:
         raise ModelLoadError(f"{header.path} cannot be read: {error}. Try again.") from error
+    is_odd = len(special) == _MAX_SPECIAL           # more than were looked at: nothing can be said of the others
     return SpecialTokens(
-        spellings=frozenset(spelling for token_id, spelling in spelt.items() if token_id in special and spelling),
+        spellings=frozenset(
+            spelling for token_id, spelling in spelt.items() if token_id in special and spelling and not is_odd
+        ),
         bos=spelt.get(ends["bos"], ""),
         eos=spelt.get(ends["eos"], ""),
         adds_bos=header.metadata.get("tokenizer.ggml.add_bos_token") is True,
@@ -62,11 +66,12 @@ def _token_id(value: MetadataValue | None) -> int:
 def _special_ids(file: IO[bytes], types: MetadataArray) -> set[int]:
     kinds = array("i")
     file.seek(types.start)
-    kinds.frombytes(file.read(types.length * kinds.itemsize)[: types.length * kinds.itemsize // 4 * 4])
+    content = file.read(types.length * kinds.itemsize)
+    kinds.frombytes(content[: len(content) // kinds.itemsize * kinds.itemsize])
     if sys.byteorder == "big":
         kinds.byteswap()
-    special = [token_id for token_id, kind in enumerate(kinds) if kind in _SPECIAL_TYPES]
-    return set(special[:_MAX_SPECIAL])
+    special = (token_id for token_id, kind in enumerate(kinds) if kind in _SPECIAL_TYPES)
+    return set(islice(special, _MAX_SPECIAL))
 
 
 def _spellings(path: Path, file: IO[bytes], tokens: MetadataArray, wanted: set[int]) -> dict[int, str]:

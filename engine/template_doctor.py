@@ -2,7 +2,7 @@
 special tokens and against the families whose answers are read here.
 
 A wrong template raises no error: answers are only worse. Called when a model becomes known, on any thread; a hostile
-template costs a second and a half.
+template costs little more than a second.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from engine.gguf_vocabulary import SpecialTokens
 from engine.parsers.base import Thinking
 from engine.parsers.choose import Family, choose
 
-MAX_CPU_S = 0.75                # after which no further conversation is tried; one alone may take as long again
+MAX_CPU_S = 0.4                 # after which no further conversation is tried; one alone may take twice as long
 
 # Words that no template holds.
 SYSTEM, QUESTION, ANSWER, AGAIN, RESULT = "zqsystem", "zqquestion", "zqanswer", "zqagain", "zqresult"

@@ -13,7 +13,8 @@ ROOT = Path(__file__).parents[2]
 def in_200_mb(folder: Path, module: str, function: str, pattern: str) -> subprocess.CompletedProcess[str]:
     """Each file must be refused within 2 s of a processor."""
     script = (
-        "import sys, time\nfrom pathlib import Path\nfrom engine.errors import ModelLoadError\n"
+        "import sys, time\nsys.path.append(sys.argv[1])\nfrom pathlib import Path\n"
+        "from engine.errors import ModelLoadError\n"
         f"from {module} import {function} as read\n"
         "for path in Path(sys.argv[1]).glob(sys.argv[2]):\n"
         "    start_s = time.process_time()\n"

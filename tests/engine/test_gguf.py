@@ -267,6 +267,30 @@ def test_many_small_claims_cost_no_more_than_one_large(tmp_path: Path) -> None:
     assert result.returncode == 0, result.stderr
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="limits memory as POSIX does")
+def test_judging_all_of_a_hostile_model_keeps_to_the_same_bounds(tmp_path: Path) -> None:
+    """As many texts as are read, a vocabulary of markers, and a template that works as long as it may."""
+    word = text("<|a marker|>")
+    slow = "{% for i in range(90000) %}{% set x = [i, i, i] | join %}{% endfor %}{{ messages[0].content }}"
+    keys = (
+        *BASICS,
+        key("tokenizer.ggml.model", TEXT, text("gpt2")),
+        key("tokenizer.ggml.tokens", ARRAY, struct.pack("<IQ", TEXT, 900_000) + word * 900_000),
+        key("tokenizer.ggml.token_type", ARRAY, struct.pack("<IQ", 5, 900_000) + b"\3\0\0\0" * 900_000),
+        key("tokenizer.ggml.merges", ARRAY, struct.pack("<IQ", TEXT, 1_100_000) + text("a b") * 1_100_000),
+        key("tokenizer.chat_template", TEXT, text(slow)),
+    )
+    tensors = tuple(tensor(f"t{n}", (32,), 0, 128 * n) for n in range(20_000))
+    head = file_of(*keys, tensors=tensors)
+    (tmp_path / "m.gguf").write_bytes(head + b"\0" * 128 * 20_000)
+    (tmp_path / "examine.py").write_text(
+        "from pathlib import Path\nfrom engine.errors import ModelLoadError\nfrom engine.judge import judge\n"
+        "def examine(path: Path) -> None:\n    judge(path).examine_template()\n    raise ModelLoadError('.')\n"
+    )
+    result = in_200_mb(tmp_path, "examine", "examine", "m.gguf")
+    assert result.returncode == 0, result.stderr
+
+
 class TestAModelInParts:
     @pytest.fixture
     def parts(self, tmp_path: Path) -> list[Path]:
