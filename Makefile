@@ -6,7 +6,7 @@ SETUP  := $(PYTHON) -m installers.bootstrap
 BIN    := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run desktop test lint check bundle bench-start bench-cpu soak clean python
+.PHONY: help run desktop test lint check bundle bench-start bench-cpu bench-ui soak clean python
 
 help:            ## list these goals
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,6 +42,10 @@ bench-start: python  ## time from the command to the first page and the first to
 bench-cpu: python    ## our speed beside llama-server's, an hour (ARGS="--only sweep --our-format advised"; needs cmake and ninja)
 	@$(SETUP) check
 	@$(BIN)/python -m tests.benchmarks.cpu $(ARGS)
+
+bench-ui: python     ## what the pages cost in Chromium against their goals, 8 minutes (ARGS="--only pages")
+	@$(SETUP) test
+	@$(BIN)/python -m tests.benchmarks.ui $(ARGS)
 
 soak: python         ## clients that come and vanish at random, then nothing may be left (ARGS="--minutes 10")
 	@$(SETUP) test

@@ -26,6 +26,7 @@ from app.hosts import HostPolicy
 from app.listening import listen, url_of
 from app.logs import set_up_logs
 from app.middleware import Gate
+from app.packed import PackOnce
 from app.schemas import IMPORT_PATH
 from app.services.container import Services
 from app.services.engines import Loader
@@ -54,6 +55,7 @@ def create_app(settings: Settings, *, loader: Loader = load_engine) -> FastAPI:
         app.include_router(router)
     app.mount("/v1", openai_app(services))
     app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=5)      # leaves event streams alone
+    app.add_middleware(PackOnce)
     body_limits = {IMPORT_PATH: settings.import_max_bytes}
     app.add_middleware(Gate, services.accounts, HostPolicy(settings), client_owner, body_limits)    # last: outermost
     install(app, services)      # mounts NiceGUI at /, behind all that stands above

@@ -35,7 +35,7 @@ class Settings(BaseSettings):
     model: str | None = None                                  # id of the model to load at start; None: the default one
     allowed_hosts: tuple[str, ...] = ()                       # names beside localhost and this machine's addresses
     session_days: int = Field(default=30, ge=1, le=365)
-    threads: int | None = Field(default=None, ge=1)           # for decoding; None: measured from the machine
+    threads: int | None = Field(default=None, ge=1)           # for decoding; None: as many as are fastest
     context_tokens: int | None = Field(default=None, ge=256)  # a sequence's window; None: from the memory plan
     max_num_seqs: int | None = Field(default=None, ge=1, le=256)
     cache_bytes: int | None = Field(default=None, ge=0)       # host memory for idle prefixes; None: from the plan

@@ -133,13 +133,14 @@ class BlockManager:
         return sequence.block_table[: num_whole + (num_more > 0)]
 
     def publish(self, sequence: Sequence, start: int) -> None:
-        """Name the blocks that filled up since `start` tokens were computed.
+        """Name the blocks that filled up since `start` tokens were computed; and the end of the prompt, where that is
+        done: others may wait for the very same.
 
         A second equal one takes the name over if nobody holds the first: so a text that comes again is found where it
         ran last. Else it stays anonymous.
         """
         first, end = start // self.block_size, sequence.num_computed_tokens // self.block_size
-        if first == end or not self._prefix_cache:
+        if not self._prefix_cache:
             return
         for index in range(first, end):
             content = self._content(sequence, index)
@@ -149,6 +150,8 @@ class BlockManager:
                 known = None
             if known is None:
                 self._make_findable(sequence.block_table[index], content)
+        if start < sequence.num_prompt_tokens <= sequence.num_computed_tokens:
+            self._publish_end(sequence)
 
     def release(self, sequence: Sequence) -> list[tuple[int, int]]:
         """Let go of all blocks. Gives (index, block id) of those that can still be found: their KV must live on."""

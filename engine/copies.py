@@ -13,6 +13,7 @@ from engine.gguf import GgufHeader, read_header
 from engine.hardware import Machine, inspect_machine
 from engine.memory import WORKING_BYTES, LoadLimits
 from engine.select import select_backend
+from engine.thread_counts import threads_for
 from engine.weight_formats import WeightFormat
 
 _COMPARED_TOKENS = 256               # of each of NUM_PEOPLE, and more than the text that both read has
@@ -48,7 +49,7 @@ async def compare_copy(original: GgufHeader, copy_path: Path, limits: LoadLimits
     copy = await asyncio.to_thread(read_header, copy_path)
     machine = await asyncio.to_thread(inspect_machine)
     _check_memory(original, copy, machine)
-    num_threads = limits.threads or machine.num_cores
+    num_threads = limits.threads or threads_for(machine.num_cores)
     sides = [
         Side(header.path, header.file_bytes, (await try_model(
             Candidate(paths=header.part_paths, num_threads=num_threads),

@@ -14,9 +14,10 @@ from typing import NoReturn
 from engine.backends.base import Tokenizer
 from engine.backends.embedder import Embedder, EmbedderInfo
 from engine.embedding_queue import EmbeddingRequest
-from engine.embedding_worker import Abort, Close, EmbeddingWorker, Outcome, Submit, Vectors, normalised
+from engine.embedding_worker import EmbeddingWorker, Outcome, Vectors, normalised
 from engine.engine import ChatRequest, Embeddings, EngineInfo, EngineMetrics
 from engine.errors import ContextLengthExceeded, EngineFailed, InvalidRequest, QueueFull
+from engine.mailbox import Abort, Close, Submit
 from engine.params import SamplingParams
 
 RETRY_AFTER_BOUNDS_S = (1, 60)
@@ -56,7 +57,7 @@ class EmbeddingEngine:
         try:
             embedder = await engine._loaded
         except asyncio.CancelledError:
-            engine._worker.commands.put(Close())     # it ends by itself once it has loaded
+            engine._worker.mailbox.put(Close())     # it ends by itself once it has loaded
             raise
         engine._limits, engine._tokenizer = embedder.info, embedder.tokenizer
         engine._info = describe(embedder.info)
@@ -100,7 +101,7 @@ class EmbeddingEngine:
     async def close(self) -> None:
         if self._refusal is None:
             self._refusal = f"{self._name} has been unloaded. Load it again, or choose another model."
-        self._worker.commands.put(Close())
+        self._worker.mailbox.put(Close())
         await self._ended.wait()
         self._worker.join()                          # its last act was to say so: this does not hold up the loop
 
@@ -136,12 +137,12 @@ class EmbeddingEngine:
         self._check_room()
         vectors: asyncio.Future[Vectors] = asyncio.get_running_loop().create_future()
         self._vectors[request.request_id] = vectors
-        self._worker.commands.put(Submit(request))
+        self._worker.mailbox.put(Submit(request))
         try:
             return await vectors
         finally:
             if self._vectors.pop(request.request_id, None) is not None:       # cancelled
-                self._worker.commands.put(Abort(request.request_id))
+                self._worker.mailbox.put(Abort(request.request_id))
 
     def _retry_after_s(self) -> int:
         """About the time in which a quarter of the queue is worked off, if all requests are as those before."""

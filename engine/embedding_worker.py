@@ -1,19 +1,17 @@
 """The thread of a model that embeds. It owns model and queue from loading to unloading; `EmbeddingEngine` hears it.
 
-Commands come in by a `SimpleQueue`, on which it sleeps when there is nothing to do; what a step has completed goes out
-by one `loop.call_soon_threadsafe`. While a long input is computed, commands are heard too.
+Commands come in by its `Mailbox`, on which it sleeps when there is nothing to do; what a step has completed goes out at
+once. While a long input is computed, commands are heard too.
 """
 
 from __future__ import annotations
 
-import asyncio
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from queue import Empty, SimpleQueue
-from typing import Protocol, TypeVarTuple, Unpack
+from typing import Protocol
 
 import numpy as np
 import structlog
@@ -23,31 +21,13 @@ from engine.backends.embedder import Embedder
 from engine.embedding_queue import EmbeddingQueue, EmbeddingRequest, Place
 from engine.engine import EngineMetrics
 from engine.errors import EngineError, InvalidRequest
+from engine.mailbox import Abort, Close, Mailbox, Submit
 from engine.request import FinishReason
 
 Vectors = NDArray[np.float32]
 Outcome = tuple[str, Vectors | EngineError]          # request id, and what became of it
-Arguments = TypeVarTuple("Arguments")
 
 logger = structlog.get_logger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Submit:
-    request: EmbeddingRequest
-
-
-@dataclass(frozen=True, slots=True)
-class Abort:
-    request_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class Close:
-    """End, whatever still runs."""
-
-
-Command = Submit | Abort | Close
 
 
 class EmbeddingListener(Protocol):
@@ -67,15 +47,14 @@ class _Progress:
 
 
 class EmbeddingWorker:
-    """`commands` and `metrics` are what the event loop touches; all else belongs to the thread."""
+    """`mailbox` and `metrics` are what the event loop touches; all else belongs to the thread."""
 
     def __init__(self, name: str, make_embedder: Callable[[], Embedder], listener: EmbeddingListener) -> None:
-        self.commands: SimpleQueue[Command] = SimpleQueue()
+        self.mailbox: Mailbox[EmbeddingRequest] = Mailbox()
         self.metrics = EngineMetrics()                # replaced, never changed
         self._name = name
         self._make_embedder = make_embedder
         self._listener = listener
-        self._loop = asyncio.get_running_loop()
         self._thread = threading.Thread(target=self._run, name=f"engine-{name}", daemon=True)
 
     def start(self) -> None:
@@ -90,11 +69,11 @@ class EmbeddingWorker:
         try:
             embedder = self._make_embedder()
         except Exception as error:  # noqa: BLE001 - whatever it is, `EmbeddingEngine.start` raises it
-            self._post(self._listener.on_load_failed, error)
+            self.mailbox.tell(self._listener.on_load_failed, error)
             return
         desk = _Desk(embedder)
         self.metrics = desk.snapshot()
-        self._post(self._listener.on_loaded, embedder)
+        self.mailbox.tell(self._listener.on_loaded, embedder)
         reason = f"{self._name} was unloaded before all inputs had their vectors. Load it again."
         try:
             self._serve(desk)
@@ -107,7 +86,7 @@ class EmbeddingWorker:
             embedder.close()
         except Exception:
             logger.exception("embedder_close_failed", engine=self._name)
-        self._post(self._listener.on_ended, reason)
+        self.mailbox.tell(self._listener.on_ended, reason)
 
     def _serve(self, desk: _Desk) -> None:
         while True:
@@ -117,27 +96,13 @@ class EmbeddingWorker:
             outcomes = desk.step(lambda: self._take_commands(desk, may_sleep=False))
             self.metrics = desk.snapshot()            # first: whoever hears of an end finds it counted
             if outcomes:
-                self._post(self._listener.on_outcomes, outcomes)
+                self.mailbox.tell(self._listener.on_outcomes, outcomes)
 
     def _take_commands(self, desk: _Desk, *, may_sleep: bool) -> None:
-        while (command := self._next_command(may_sleep=may_sleep)) is not None:
+        while (command := self.mailbox.take(may_sleep=may_sleep)) is not None:
             may_sleep = False
             desk.do(command)
         self.metrics = desk.snapshot()
-
-    def _next_command(self, *, may_sleep: bool) -> Command | None:
-        try:
-            return self.commands.get(block=may_sleep)
-        except Empty:
-            return None
-
-    def _post(self, callback: Callable[[Unpack[Arguments]], None], *args: *Arguments) -> None:
-        try:
-            self._loop.call_soon_threadsafe(callback, *args)
-        except RuntimeError:
-            if not self._loop.is_closed():
-                raise
-            self.commands.put(Close())                # nobody is left to hear: end at the next chance
 
 
 @dataclass(slots=True)
@@ -161,15 +126,15 @@ class _Desk:
             max_num_inputs=info.max_num_inputs, max_num_batched_tokens=info.max_num_batched_tokens
         )
 
-    def do(self, command: Command) -> None:
+    def do(self, command: Submit[EmbeddingRequest] | Abort | Close) -> None:
         match command:
             case Submit(request):
                 vectors = np.empty((len(request.inputs), self.embedder.info.width), np.float32)
                 self._open[request.request_id] = _Progress(request, vectors, len(request.inputs))
                 self.queue.add(request)
-            case Abort(request_id):
+            case Abort(request_id, reason):
                 if request_id in self._open:
-                    self._end(request_id, FinishReason.ABORT)
+                    self._end(request_id, reason)
             case Close():
                 self.is_closing = True
 

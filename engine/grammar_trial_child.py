@@ -1,17 +1,16 @@
 """The child process of a grammar's trial: compiles what a caller sent. It may hang, run out of memory, or die of it.
 
-Started by `engine.grammar_trial`, which writes the task to standard input and reads one line of JSON.
+Started by `engine.grammar_trial`. It reports its refusal: "" where there is none.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
 import sys
 import threading
 from importlib import import_module
-from typing import Any
 
+from engine.child import report, take_task
 from engine.grammar import GrammarKind
 from engine.grammar_library import GrammarRefused, byte_tokenizer, new_matcher, to_lark
 
@@ -22,7 +21,7 @@ STACK_BYTES = 1 << 20        # far less than a thread of the parent has: what pa
 
 def main() -> int:
     _limit_itself()
-    task: dict[str, Any] = json.load(sys.stdin)
+    task = take_task()
     threading.stack_size(STACK_BYTES)
     trial = threading.Thread(target=_try, args=(GrammarKind(task["kind"]), task["source"], task["marker_ids"]))
     trial.start()
@@ -31,19 +30,19 @@ def main() -> int:
 
 
 def _try(kind: GrammarKind, source: str, marker_ids: list[int]) -> None:
-    error = None
+    reason = ""
     try:
         new_matcher(to_lark(kind, source), byte_tokenizer(marker_ids))
     except GrammarRefused as refusal:
-        error = str(refusal)
-    print(json.dumps({"error": error}))
+        reason = str(refusal) or "it was refused without a reason"
+    report(refusal=reason)
 
 
 def _limit_itself() -> None:
     with contextlib.suppress(ImportError):                       # Windows has no such module: the clock ends it there
         resource = import_module("resource")
         limits = (
-            (resource.RLIMIT_CORE, 0), (resource.RLIMIT_CPU, PROCESSOR_TIME_S), (resource.RLIMIT_AS, MEMORY_BYTES),
+            (resource.RLIMIT_CPU, PROCESSOR_TIME_S), (resource.RLIMIT_AS, MEMORY_BYTES),
         )
         for kind, most in limits:
             with contextlib.suppress(ValueError, OSError):       # macOS knows no limit of address space

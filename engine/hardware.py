@@ -25,7 +25,7 @@ _UNIFIED_MEMORY = ("Metal", "MTL")      # llama.cpp calls Apple's a GPU, though 
 class Machine:
     processor: str                 # "Intel(R) Xeon(R) Processor"
     system: str                    # "Linux 6.1 x86_64"
-    num_cores: int                 # real ones that this process may use: as many threads decode
+    num_cores: int                 # real ones that this process may use
     total_bytes: int
     available_bytes: int           # page cache that can be dropped counts as free
 

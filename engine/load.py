@@ -26,6 +26,7 @@ from engine.model_spec import facts_of, with_draft
 from engine.scheduler import max_sequence_tokens
 from engine.select import select_backend
 from engine.step_budget import ATTENTION_TILE_TOKENS
+from engine.thread_counts import threads_for
 
 if TYPE_CHECKING:
     from engine.backends.llama_cpp.draft import DraftConfig
@@ -93,7 +94,7 @@ async def _load(spec: ModelSpec, limits: LoadLimits) -> Engine:
         kv_type=limits.kv_type,
         gpu_layers=memory_plan.gpu_layers,
         main_gpu=main_gpu,
-        num_threads=limits.threads or machine.num_cores,
+        num_threads=limits.threads or threads_for(machine.num_cores),
     )
     trial = await try_model(candidate, processor=machine.processor, state_dir=limits.state_dir)
     if memory_plan.gpu_layers and not trial.options.gpu_layers:
@@ -147,6 +148,7 @@ async def _start_core(
         max_num_seqs=memory_plan.max_num_seqs,
         cache_bytes=memory_plan.cache_bytes,
         num_threads=candidate.num_threads,
+        choose_threads=limits.threads is None and not trial.options.gpu_layers,
         max_num_batched_tokens=MAX_CHUNK_TOKENS + 1 + memory_plan.max_num_seqs,
         prefill_tokens_per_s=trial.prefill_tokens_per_s,
         kv_type=limits.kv_type,

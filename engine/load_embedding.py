@@ -12,6 +12,7 @@ from engine.hardware import Machine, cpu_device
 from engine.memory import DEFAULT_CONTEXT_TOKENS, LoadLimits, MemoryPlan, plan
 from engine.model_spec import ModelSpec, facts_of
 from engine.step_budget import ATTENTION_TILE_TOKENS
+from engine.thread_counts import threads_for
 
 PASS_S = 0.15
 MAX_TILES = 8                       # more gain nothing
@@ -25,7 +26,7 @@ async def start_embedding(
 
     memory_plan = plan_embedding(spec, header, machine, limits)
     candidate = Candidate(
-        paths=header.part_paths, pooling=header.pooling, num_threads=limits.threads or machine.num_cores
+        paths=header.part_paths, pooling=header.pooling, num_threads=limits.threads or threads_for(machine.num_cores)
     )
     trial = await try_model(candidate, processor=machine.processor, state_dir=limits.state_dir)
     if not trial.options.flash_attention:

@@ -9,35 +9,24 @@ tokens are only more tokens, computed where budget and blocks are left over, and
 
 from __future__ import annotations
 
-import heapq
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from engine.backends.base import BackendInfo
-from engine.batch import Batch, BatchRow, Release, SampledToken, StepOutput
+from engine.batch import Batch, BatchRow, StepOutput
 from engine.block_manager import BlockManager, Prefix
 from engine.disk_cache.blocks import DiskBlocks
-from engine.errors import EngineError, EngineFailed
+from engine.errors import EngineFailed
 from engine.metrics import EngineCounters
+from engine.progress import Progress, accept, num_more_tokens
 from engine.proposer import Proposer
 from engine.request import FinishReason, Request, Sequence
+from engine.slots import Slots
 from engine.speculation import Speculation
 from engine.step import Step
 from engine.step_budget import StepBudget
 from engine.waiting import Consumption, WaitingQueue
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
-    """What changed for one sequence: tokens, its end, or its place in the queue (None while it runs)."""
-
-    sequence: Sequence
-    tokens: tuple[SampledToken, ...] = ()
-    finish_reason: FinishReason | None = None
-    queue_position: int | None = None
-    error: EngineError | None = None                           # with the finish reason ERROR
 
 
 class Scheduler:
@@ -64,12 +53,10 @@ class Scheduler:
         self._scheduled_s = 0.0                                # when the last batch was, but for its proposals
         self.step_budget = StepBudget(info)
         self._sequences: dict[str, Sequence] = {}              # all, by request id
-        self._running: dict[int, Sequence] = {}                # by slot, oldest first
+        self._running = Slots(info.max_num_seqs)
         self._consumption = Consumption(clock_s)
         self._waiting = WaitingQueue(self._consumption)
         self._queue_changed = False
-        self._free_slots = list(range(info.max_num_seqs))      # a heap: the lowest is given first
-        self._released: list[Release] = []                     # since the last batch
 
     @property
     def num_running(self) -> int:
@@ -82,7 +69,7 @@ class Scheduler:
     @property
     def has_work(self) -> bool:
         """Something to compute, or to tell the back end."""
-        return bool(self._sequences or self._released) or self.work_due_in_s == 0.0
+        return bool(self._sequences or self._running.has_released) or self.work_due_in_s == 0.0
 
     @property
     def work_due_in_s(self) -> float | None:
@@ -105,7 +92,7 @@ class Scheduler:
 
     def schedule(self) -> Batch:
         self._make_way()
-        step = Step(self.step_budget.num_tokens(self._running.values()), self._info.block_size)
+        step = Step(self.step_budget.num_tokens(self._running), self._info.block_size)
         self._continue_running(step)
         self._admit_waiting(step)
         step.give_back_spare()
@@ -117,7 +104,7 @@ class Scheduler:
 
     def drain(self) -> Batch:
         """The last batch: everybody leaves, and what is not yet on disk is saved."""
-        for sequence in list(self._running.values()):
+        for sequence in list(self._running):
             self._leave_slot(sequence)
         return self._batch([], is_last=True)
 
@@ -128,7 +115,7 @@ class Scheduler:
         self._queue_changed = False
         return [
             Progress(sequence=sequence, queue_position=position)
-            for sequence, position in self._waiting.moves(self._running.values())
+            for sequence, position in self._waiting.moves(self._running)
         ]
 
     def update(self, batch: Batch, output: StepOutput) -> list[Progress]:
@@ -142,20 +129,20 @@ class Scheduler:
         for row, sampled in zip(batch.rows, output.tokens, strict=True):
             sequence = self._running[row.slot]
             num_consumed[sequence.request.user] += len(row.token_ids)
-            tokens, finish_reason = self._accept(sequence, sampled)
+            news = accept(sequence, sampled, eog_token_ids=self._eog_token_ids, window=self._window)
             sequence.num_computed_tokens = min(row.num_tokens_after(len(sampled)), len(sequence.token_ids))
             self.blocks.publish(sequence, row.position)
             if row.num_proposed:
                 self.blocks.trim(sequence)
                 self.counters.proposed_tokens += row.num_proposed
                 self.counters.accepted_tokens += len(sampled) - 1
-            if tokens:
-                self.counters.observe_tokens(sequence, len(tokens), now_s)
-            if finish_reason is not None:
-                self._end(sequence, finish_reason)
-            if tokens or finish_reason is not None:
-                error = _failure(sequence) if finish_reason is FinishReason.ERROR else None
-                progress.append(Progress(sequence=sequence, tokens=tokens, finish_reason=finish_reason, error=error))
+            if news.tokens:
+                self.counters.observe_tokens(sequence, len(news.tokens), now_s)
+                self.counters.output_tokens += len(news.tokens)
+            if news.finish_reason is not None:
+                self._end(sequence, news.finish_reason)
+            if news.tokens or news.finish_reason is not None:
+                progress.append(news)
         for user, num_tokens in num_consumed.items():
             self._consumption.charge(user, num_tokens)
         return progress
@@ -169,9 +156,8 @@ class Scheduler:
 
     def check_integrity(self) -> None:
         """Recount blocks and slots; raise EngineFailed where something is held that nobody owns."""
-        self.blocks.check_integrity(self._running.values())
-        if sorted([*self._free_slots, *self._running]) != list(range(self._info.max_num_seqs)):
-            raise EngineFailed("The scheduler lost a slot.")
+        self.blocks.check_integrity(self._running)
+        self._running.check_integrity()
         if len(self._sequences) != self.num_running + self.num_waiting:
             raise EngineFailed("The scheduler lost a sequence.")
         self._consumption.forget_faded()
@@ -180,7 +166,7 @@ class Scheduler:
 
     def _continue_running(self, step: Step) -> None:
         """Those that lack one token go first: a long prompt must not hold back anybody's next token."""
-        for sequence in sorted(self._running.values(), key=lambda s: s.num_lacking_tokens > 1):
+        for sequence in sorted(self._running, key=lambda s: s.num_lacking_tokens > 1):
             if step.budget and sequence.is_running and self._make_room(sequence):
                 step.share_out(sequence)
 
@@ -191,7 +177,7 @@ class Scheduler:
         oldest first: the newest has no share in this step yet, and can be sent away.
         """
         while not self.blocks.take(sequence, len(sequence.token_ids)):
-            newest = next(reversed(self._running.values()))
+            newest = next(reversed(self._running))
             self._preempt(newest)
             if newest is sequence:
                 return False
@@ -203,22 +189,24 @@ class Scheduler:
         What it computed stays in the cache, so it comes back almost for free, and nobody waits for another's long
         answers to end.
         """
-        users = Counter(sequence.request.user for sequence in self._running.values())
-        user, num_slots = users.most_common(1)[0] if users else ("", 0)
-        if self._free_slots or num_slots < 2 or not self._info.prefix_cache or self._waiting.users <= users.keys():
+        if self._running.has_free or not self._info.prefix_cache:
             return
-        waiting = self._waiting.in_order(self._running.values())
+        users = self._running.num_by_user()
+        user, num_slots = users.most_common(1)[0]
+        if num_slots < 2 or self._waiting.users <= users.keys():
+            return
+        waiting = self._waiting.in_order(self._running)
         newcomer = next(sequence for sequence in waiting if sequence.request.user not in users)
-        newest = next(each for each in reversed(self._running.values()) if each.request.user == user)
+        newest = next(each for each in reversed(self._running) if each.request.user == user)
         if newest.request.priority >= newcomer.request.priority:
             self._preempt(newest)
 
     def _admit_waiting(self, step: Step) -> None:
-        if not (self._waiting and self._free_slots and step.budget):
+        if not (self._waiting and self._running.has_free and step.budget):
             return
-        coming = {name for sequence in self._running.values() for name in self.blocks.coming_names(sequence)}
-        for sequence in self._waiting.in_order(self._running.values()):
-            if not (self._free_slots and step.budget):
+        coming = {name for sequence in self._running for name in self.blocks.coming_names(sequence)}
+        for sequence in self._waiting.in_order(self._running):
+            if not (self._running.has_free and step.budget):
                 break
             prefix = self.blocks.match(sequence)
             if prefix.is_coming or self.blocks.next_name(sequence, prefix) in coming:
@@ -246,17 +234,12 @@ class Scheduler:
         """Guesses for those that lack one token, where all do: nobody's prompt waits for a guess."""
         if not self._info.can_speculate or not all(sequence.num_lacking_tokens == 1 for sequence in step.shares):
             return
-        limits = {sequence: self._num_more(sequence) - 1 for sequence in step.shares}
+        limits = {sequence: num_more_tokens(sequence, self._window) - 1 for sequence in step.shares}
         for sequence, token_ids in self._speculation.propose(limits).items():
             proposed_ids = token_ids[: step.budget]
             num_tokens = len(sequence.token_ids) + len(proposed_ids)
             if self.blocks.take(sequence, num_tokens, spare=len(self._running)):     # nobody is sent away for a guess
                 step.add_proposed(sequence, proposed_ids)
-
-    def _num_more(self, sequence: Sequence) -> int:
-        """Tokens that may still be chosen for it."""
-        room = self._window - len(sequence.token_ids)
-        return min(room, sequence.request.max_tokens - sequence.num_output_tokens)
 
     def _note_cost(self, batch: Batch) -> None:
         if batch.rows and all(row.sampling and len(row.token_ids) - row.num_proposed == 1 for row in batch.rows):
@@ -264,43 +247,20 @@ class Scheduler:
             self._speculation.note_step(num_proposed, self._clock_s() - self._scheduled_s)
 
     def _batch(self, rows: list[BatchRow], *, is_last: bool = False) -> Batch:
-        released, self._released = self._released, []
         return Batch(
-            released=released,
+            released=self._running.collect_released(),
             evicted=self.blocks.collect_evicted(),
             saved=self.blocks.collect_saved(everything=is_last),
             loaded=self.blocks.collect_loaded(),
             rows=rows,
         )
 
-    def _accept(
-        self, sequence: Sequence, sampled: tuple[SampledToken, ...]
-    ) -> tuple[tuple[SampledToken, ...], FinishReason | None]:
-        """Append tokens up to the first that ends the sequence. One that ends a generation is not part of the text."""
-        request, grammar = sequence.request, sequence.grammar
-        for index, token in enumerate(sampled):
-            if grammar is not None:
-                grammar.accept(token.token_id)
-                if grammar.failure is not None:
-                    return sampled[:index], FinishReason.ERROR
-            is_complete = grammar is not None and grammar.is_complete
-            if token.token_id in self._eog_token_ids and (is_complete or not request.params.ignore_eos):
-                return sampled[:index], FinishReason.STOP
-            sequence.token_ids.append(token.token_id)
-            self.counters.output_tokens += 1
-            if is_complete:
-                return sampled[: index + 1], FinishReason.STOP
-            if self._num_more(sequence) <= 0:
-                return sampled[: index + 1], FinishReason.LENGTH
-        return sampled, None
-
     # -- the ways in and out of a slot ---------------------------------------------------------------------------------
 
     def _admit(self, sequence: Sequence, *, num_cached_tokens: int) -> None:
         self._waiting.remove(sequence)
         self._queue_changed = True
-        sequence.slot = heapq.heappop(self._free_slots)
-        self._running[sequence.slot] = sequence
+        self._running.enter(sequence)
         sequence.num_computed_tokens = num_cached_tokens
         if sequence.num_preemptions == 0:
             sequence.num_cached_tokens = num_cached_tokens
@@ -324,13 +284,8 @@ class Scheduler:
         self.counters.requests[finish_reason] += 1
 
     def _leave_slot(self, sequence: Sequence) -> None:
-        assert sequence.slot is not None
-        self._released.append(Release(slot=sequence.slot, kept_blocks=self.blocks.release(sequence)))
-        del self._running[sequence.slot]
+        self._running.leave(sequence, self.blocks.release(sequence))
         self._speculation.forget(sequence)
-        heapq.heappush(self._free_slots, sequence.slot)
-        sequence.slot = None
-        sequence.num_computed_tokens = 0
         self._queue_changed = True
 
 
@@ -340,7 +295,3 @@ def max_sequence_tokens(info: BackendInfo) -> int:
     A sequence alone can therefore always grow to its end, and preemption always comes to rest.
     """
     return min(info.max_model_len, info.num_blocks * info.block_size)
-
-
-def _failure(sequence: Sequence) -> EngineError | None:
-    return None if sequence.grammar is None else sequence.grammar.failure

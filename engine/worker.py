@@ -1,18 +1,15 @@
 """The engine's thread. It owns scheduler and back end from loading to unloading; `EngineCore` starts and hears it.
 
-Commands come in by a `SimpleQueue`, on which it sleeps when there is nothing to do; all outputs of a step go out by one
-`loop.call_soon_threadsafe`.
+Commands come in by its `Mailbox`, on which it sleeps when there is nothing to do; all outputs of a step go out at once.
 """
 
 from __future__ import annotations
 
-import asyncio
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from queue import Empty, SimpleQueue
-from typing import Protocol, TypeVarTuple, Unpack
+from typing import Protocol
 
 import structlog
 
@@ -20,12 +17,13 @@ from engine.backends.base import Backend, BackendInfo, Tokenizer
 from engine.batch import SampledToken
 from engine.engine import EngineMetrics
 from engine.errors import EngineError
+from engine.mailbox import Abort, Close, Mailbox, Submit
+from engine.progress import Progress
 from engine.proposer import PromptLookup
 from engine.request import FinishReason, Request
-from engine.scheduler import Progress, Scheduler
+from engine.scheduler import Scheduler
 
 logger = structlog.get_logger(__name__)
-Arguments = TypeVarTuple("Arguments")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,25 +36,6 @@ class CoreOutput:
     num_cached_tokens: int = 0                 # of the prompt, taken from the prefix cache
     queue_position: int | None = None          # 1 is next; None: it runs, or has ended
     error: EngineError | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Submit:
-    request: Request
-
-
-@dataclass(frozen=True, slots=True)
-class Abort:
-    request_id: str
-    reason: FinishReason
-
-
-@dataclass(frozen=True, slots=True)
-class Close:
-    """End, whatever still runs."""
-
-
-Command = Submit | Abort | Close
 
 
 class WorkerListener(Protocol):
@@ -74,29 +53,28 @@ class EngineWorker:
     def __init__(self, name: str, make_backend: Callable[[], Backend], listener: WorkerListener) -> None:
         self.metrics = EngineMetrics()         # replaced, never changed
         self.end_reason = ""                   # why it ended, for those inside: set before the vocabulary goes
-        self._commands: SimpleQueue[Command] = SimpleQueue()
+        self._mailbox: Mailbox[Request] = Mailbox()
         self._backend: Backend | None = None   # the loop calls its `interrupt`, and nothing else
         self._long_row = ""                    # request of which the step that runs computes the most, of a prompt
         self._name = name
         self._make_backend = make_backend
         self._listener = listener
-        self._loop = asyncio.get_running_loop()
         self._thread = threading.Thread(target=self._run, name=f"engine-{name}", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
 
     def submit(self, request: Request) -> None:
-        self._commands.put(Submit(request))
+        self._mailbox.put(Submit(request))
 
     def abort(self, request_id: str, reason: FinishReason) -> None:
         """Takes effect before the next step. One that works for this request above all is not waited for."""
-        self._commands.put(Abort(request_id, reason))
+        self._mailbox.put(Abort(request_id, reason))
         if request_id == self._long_row:
             self._interrupt()
 
     def close(self) -> None:
-        self._commands.put(Close())
+        self._mailbox.put(Close())
         self._interrupt()
 
     def join(self) -> None:
@@ -113,9 +91,9 @@ class EngineWorker:
         try:
             self._backend = backend = self._make_backend()
         except Exception as error:  # noqa: BLE001 - whatever it is, `EngineCore.start` raises it
-            self._post(self._listener.on_load_failed, error)
+            self._mailbox.tell(self._listener.on_load_failed, error)
             return
-        self._post(self._listener.on_loaded, backend.info, backend.tokenizer)
+        self._mailbox.tell(self._listener.on_loaded, backend.info, backend.tokenizer)
         reason, failed = f"{self._name} was unloaded before the answer was complete. Load it again to go on.", False
         try:
             self._serve(backend)
@@ -127,7 +105,7 @@ class EngineWorker:
             backend.close()
         except Exception:
             logger.exception("backend_close_failed", engine=self._name)
-        self._post(lambda: self._listener.on_ended(reason, failed=failed))
+        self._mailbox.tell(lambda: self._listener.on_ended(reason, failed=failed))
 
     def _serve(self, backend: Backend) -> None:
         proposers = (PromptLookup(), *backend.proposers)
@@ -154,7 +132,7 @@ class EngineWorker:
         aborted: list[Progress] = []
         backend.resume()
         may_sleep = not scheduler.has_work
-        while (command := self._next_command(may_sleep=may_sleep, sleep_s=scheduler.work_due_in_s)) is not None:
+        while (command := self._mailbox.take(may_sleep=may_sleep, sleep_s=scheduler.work_due_in_s)) is not None:
             may_sleep = False
             match command:
                 case Submit(request):
@@ -167,12 +145,6 @@ class EngineWorker:
                     return False
         self._publish(scheduler, backend, aborted)
         return True
-
-    def _next_command(self, *, may_sleep: bool, sleep_s: float | None) -> Command | None:
-        try:
-            return self._commands.get(may_sleep, sleep_s)
-        except Empty:
-            return None
 
     def _step(self, scheduler: Scheduler, backend: Backend) -> None:
         started_s = time.perf_counter()
@@ -196,7 +168,7 @@ class EngineWorker:
     def _publish(self, scheduler: Scheduler, backend: Backend, progress: list[Progress]) -> None:
         self._count(scheduler, backend)        # first: whoever hears of an end finds it counted
         if progress:
-            self._post(self._listener.on_outputs, [_output_of(each) for each in progress])
+            self._mailbox.tell(self._listener.on_outputs, [_output_of(each) for each in progress])
 
     def _count(self, scheduler: Scheduler, backend: Backend) -> None:
         self.metrics = scheduler.counters.snapshot(
@@ -205,14 +177,6 @@ class EngineWorker:
             blocks=scheduler.blocks,
             held_bytes=backend.held_bytes,
         )
-
-    def _post(self, callback: Callable[[Unpack[Arguments]], None], *args: *Arguments) -> None:
-        try:
-            self._loop.call_soon_threadsafe(callback, *args)
-        except RuntimeError:
-            if not self._loop.is_closed():
-                raise
-            self._commands.put(Close())        # nobody is left to hear: end at the next chance
 
 
 def _output_of(progress: Progress) -> CoreOutput:

@@ -14,6 +14,7 @@ from starlette.types import Scope
 
 from app.language import language_named
 from app.services.container import Services
+from ui.delivery.install import deliver
 from ui.gate import gate_routes, page, place_of
 from ui.language import words_script
 from ui.pages.chat import chat_page
@@ -25,12 +26,14 @@ from ui.theme import ASSETS
 
 RECONNECT_TIMEOUT_S = 20.0      # how long a page that lost its line is kept: a short walk between two access points
 LANGUAGE: Final = "en-US"
+PAGE_TIMEOUT_S = 30.0           # where all cores compute a page may have to wait: late is better than an error
 DAY_S = 24 * 3600
 
 
 def install(app: FastAPI, services: Services) -> None:
     app.include_router(gate_routes(services))
     app.include_router(stream_routes(services))
+    deliver(app)
     _serve_assets(app)
     _forget_earlier_install()
     _make_pages(services)
@@ -66,19 +69,19 @@ def client_owner(client_id: str) -> str | None:
 
 
 def _make_pages(services: Services) -> None:
-    @ui.page("/")
+    @ui.page("/", response_timeout=PAGE_TIMEOUT_S)
     async def new_chat(request: Request) -> None:
         await chat_page(services, request, None)
 
-    @ui.page("/c/{conversation_id}")
+    @ui.page("/c/{conversation_id}", response_timeout=PAGE_TIMEOUT_S)
     async def chat(request: Request, conversation_id: str) -> None:
         await chat_page(services, request, conversation_id)
 
-    @ui.page("/models", title="Models · Inglenook")
+    @ui.page("/models", title="Models · Inglenook", response_timeout=PAGE_TIMEOUT_S)
     async def models(request: Request) -> None:
         await models_page(services, request)
 
-    @ui.page("/settings", title="Settings · Inglenook")
+    @ui.page("/settings", title="Settings · Inglenook", response_timeout=PAGE_TIMEOUT_S)
     async def settings(request: Request) -> None:
         await settings_page(services, request)
 

@@ -12,7 +12,6 @@ from app.language import Language
 from ui.language import words_script
 
 ASSETS = Path(__file__).resolve().parent.parent / "assets"
-STYLES = ("tokens", "nicegui", "components", "prose", "app")        # in this order: each may change those before
 ICONS = (ASSETS / "icons" / "lucide.svg").read_text(encoding="utf-8")
 
 
@@ -49,10 +48,8 @@ def asset(path: str) -> str:
 
 HEAD = "\n".join([
     '<link rel="preload" href="/assets/fonts/figtree-latin-wght-normal.woff2" as="font" type="font/woff2" crossorigin>',
-    *(f'<link rel="stylesheet" href="{asset(f"{name}.css")}">' for name in STYLES),
     '<link rel="icon" href="/assets/brand/favicon.svg" type="image/svg+xml">',
     '<link rel="apple-touch-icon" href="/assets/brand/apple-touch-180.png">',
-    f'<script src="{asset("scripts/frame.js")}" defer></script>',
 ])
 
 _BEFORE_PAINT = """

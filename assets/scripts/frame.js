@@ -47,13 +47,6 @@ document.addEventListener("keydown", (event) => {
   document.querySelector("[data-nk-new-chat]")?.click();
 });
 
-// On paper a link shows where it leads, unless it says so itself.
-window.addEventListener("beforeprint", () => {
-  for (const link of document.querySelectorAll(".prose a[href]")) {
-    link.toggleAttribute("data-nk-address", !link.textContent.includes(link.getAttribute("href").replace(/^mailto:/, "")));
-  }
-});
-
 let isSigningOut = false;
 
 document.addEventListener("submit", (event) => {

@@ -184,9 +184,10 @@ class PooledMemory(ScriptedMemory):
             if block in self._loaded:
                 stream += self._loaded[block]
                 continue
-            if block not in self._pool:
-                self._pool[block] = self._piece_of_a_running_stream(index, block)
-            stream += self._pool[block]
+            piece = self._pool.get(block) or self._piece_of_a_running_stream(index, block)
+            if len(piece) == self.block_size:          # else it will grow
+                self._pool[block] = piece
+            stream += piece
         _expect(len(stream) >= row.position, f"The blocks that slot {row.slot} restores hold too few tokens.")
         self._streams[row.slot] = stream[: row.position]
 
@@ -194,10 +195,10 @@ class PooledMemory(ScriptedMemory):
         return self._pool.get(block, [])
 
     def _piece_of_a_running_stream(self, index: int, block: int) -> list[int]:
-        end = (index + 1) * self.block_size
+        start = index * self.block_size
         for slot, table in self._tables.items():
-            if table[index : index + 1] == [block] and self._lengths[slot] >= end:
-                return self._streams[slot][end - self.block_size : end]
+            if table[index : index + 1] == [block] and self._lengths[slot] > start:
+                return self._streams[slot][start : start + self.block_size]
         raise EngineFailed(f"Block {block} is to be restored, but is neither in the pool nor in a running stream.")
 
     def _write(self, row: BatchRow) -> None:

@@ -37,7 +37,9 @@ class Order(IntEnum):
 
 
 class DiskCache:
-    """`limit_bytes`: None leaves it to the disk; 0 is off, and what was there is removed."""
+    """`limit_bytes`: None leaves it to the disk; 0 is off, and what was there is removed. A folder that is a link is
+    left alone.
+    """
 
     def __init__(
         self, folder: Path, limit_bytes: int | None = None, *, settle_s: float = SETTLE_S,
@@ -46,6 +48,7 @@ class DiskCache:
         self.settle_s = settle_s
         self._path = folder
         self._is_off = limit_bytes == 0
+        self._is_link = folder.is_symlink()
         self._ledger = Ledger(folder, limit_bytes, self._on_gone, max_age_s=max_age_s)      # the thread's own
         self._folders: dict[Path, BlockFolder] = {}                                         # and so are these
         self._jobs: PriorityQueue[tuple[Order, int, Callable[[], None]]] = PriorityQueue()
@@ -57,7 +60,7 @@ class DiskCache:
 
     @property
     def is_on(self) -> bool:
-        return not (self._is_off or self._is_closed)
+        return not (self._is_off or self._is_link or self._is_closed)
 
     def start(self) -> None:
         """Tidy up, then wait for jobs; on a thread of its own. Idempotent."""
@@ -103,6 +106,9 @@ class DiskCache:
     # -- on the thread -------------------------------------------------------------------------------------------------
 
     def _run(self) -> None:
+        if self._is_link:
+            self._attempt(self._ledger.survey)         # which says why it is refused
+            return
         if self._is_off:
             rmtree(self._path, ignore_errors=True)
             return

@@ -38,9 +38,13 @@ class BlockFolder:
         self._resumes_s = 0.0
 
     def open(self) -> list[BlockContent]:
-        """What is here, by the files' own word. Raises OSError."""
-        make_private(self.path)
-        write_about(self.path, self._scope)
+        """What is here, by the files' own word. Raises OSError: then nothing is written here, either."""
+        try:
+            make_private(self.path)
+            write_about(self.path, self._scope)
+        except OSError:
+            self.gave_up = True
+            raise
         contents: list[BlockContent] = []
         damages: list[str] = []
         for path in self._ledger.paths_in(self.path):

@@ -144,7 +144,11 @@ class Ledger:
         return max(0, min(limit_bytes, available_bytes - LEFT_FREE_BYTES))
 
     def _scopes(self) -> Iterator[Path]:
-        return (path for path in self._folder.iterdir() if path.is_dir() and not path.is_symlink())
+        """Ours alone, whatever else somebody put here."""
+        return (
+            path for path in self._folder.iterdir()
+            if is_block_name(path.name) and path.is_dir() and not path.is_symlink()
+        )
 
     def _remove_scope(self, scope: Path) -> None:
         for path in self.paths_in(scope):
@@ -159,6 +163,9 @@ def identities_of(files: Iterable[Path]) -> tuple[str, ...]:
 
 
 def make_private(folder: Path) -> None:
+    """Raises OSError; also where it is a link: what that leads to may be anybody's, and is not ours to change."""
+    if folder.is_symlink():
+        raise OSError(f"{folder} is a link: nothing is cached there. Remove it, or move the whole data folder")
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     folder.chmod(0o700)
 

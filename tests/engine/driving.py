@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Sequence
 from engine.backends.base import Backend
 from engine.batch import Batch, SampledToken
 from engine.params import SamplingParams
+from engine.progress import Progress
 from engine.proposer import Proposer
 from engine.request import FinishReason, Request
-from engine.scheduler import Progress, Scheduler
+from engine.scheduler import Scheduler
 
 GREEDY = SamplingParams(temperature=0.0)
 

@@ -62,11 +62,29 @@ def test_of_a_block_as_many_tokens_are_found_as_agree() -> None:
     assert found(blocks, "_") == Prefix()
 
 
+def test_the_end_of_a_prompt_is_found_as_soon_as_it_is_computed_and_still_when_it_has_grown() -> None:
+    blocks = manager()
+    sequence = Sequence.of(request("r", "aaaabb"))
+    assert blocks.take(sequence, 6)
+    sequence.num_computed_tokens = 5
+    blocks.publish(sequence, 0)
+    assert found(blocks, "aaaabbb") == Prefix(sequence.block_table[:1], 4)
+    sequence.num_computed_tokens = 6
+    blocks.publish(sequence, 5)
+    assert found(blocks, "aaaabbb") == Prefix(sequence.block_table, 6)
+    for token_id in (98, 99):                                        # it says "bc"
+        sequence.token_ids.append(token_id)
+        start, sequence.num_computed_tokens = sequence.num_computed_tokens, len(sequence.token_ids)
+        blocks.publish(sequence, start)
+    assert found(blocks, "aaaabbb__") == Prefix(sequence.block_table, 7)
+    assert blocks.num_cached_blocks == 2
+    blocks.check_integrity([sequence])
+
+
 def test_the_end_of_a_released_sequence_is_found_too_though_it_fills_no_block() -> None:
     blocks = manager()
     sequence = computed(blocks, "aaaabb")
     table = sequence.block_table
-    assert found(blocks, "aaaabbb") == Prefix(table[:1], 4)          # it runs: its end may still change
     assert blocks.release(sequence) == [(0, table[0]), (1, table[1])]
     assert found(blocks, "aaaabbb") == Prefix(table, 6)
     assert found(blocks, "aaaab") == Prefix(table[:1], 4)            # the last token is computed
@@ -163,9 +181,9 @@ def test_a_block_computed_twice_keeps_its_first_name_and_the_second_is_anonymous
         sequence.num_computed_tokens = 5
         blocks.publish(sequence, 0)
     assert matched(blocks, "aaaa_") == first.block_table[:1]
-    ends = [second.block_table[1], first.block_table[0]]
-    assert blocks.release(second) == [(1, ends[0])]      # of the first its back end need not keep anything
-    assert blocks.release(first) == [(0, ends[1])]       # and now its end is the second
+    table = first.block_table
+    assert blocks.release(second) == []                  # its back end need not keep anything
+    assert blocks.release(first) == [(0, table[0]), (1, table[1])]
 
 
 def test_taking_is_all_or_nothing() -> None:

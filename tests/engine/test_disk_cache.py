@@ -290,6 +290,51 @@ class TestWhatIsKept:
         cache.close()
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="links are for administrators there")
+class TestALink:
+    """What it leads to is not ours: nothing there is changed, written or removed."""
+
+    @pytest.fixture
+    def theirs(self, tmp_path: Path) -> Path:
+        folder = tmp_path / "theirs"
+        (folder / "papers").mkdir(parents=True)
+        (folder / "papers" / "draft.part").write_text("dear")
+        folder.chmod(0o755)
+        return folder
+
+    def untouched(self, folder: Path) -> bool:
+        left = sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+        return left == ["papers", "papers/draft.part"] and stat.S_IMODE(folder.stat().st_mode) == 0o755
+
+    @pytest.mark.parametrize("limit_bytes", [None, 0])
+    def test_in_place_of_the_folder_switches_the_cache_off(
+        self, tmp_path: Path, theirs: Path, limit_bytes: int | None
+    ) -> None:
+        (tmp_path / "kv").symlink_to(theirs)
+        cache = DiskCache(tmp_path / "kv", limit_bytes)
+        with capture_logs() as logs:
+            cache.start()
+            assert not cache.is_on
+            cache.close()
+        assert "is a link" in logs[0]["reason"]
+        assert self.untouched(theirs)
+
+    def test_in_place_of_a_models_folder_keeps_blocks_from_being_written(self, tmp_path: Path, theirs: Path) -> None:
+        (tmp_path / "kv").mkdir()
+        (tmp_path / "kv" / SCOPE.key.hex()).symlink_to(theirs)
+        disk = Disk(tmp_path / "kv")
+        disk.write(1)
+        assert disk.read(1) == []
+        disk.close()
+        assert self.untouched(theirs)
+
+    def test_and_folders_that_are_not_ours_are_left_where_they_are(self, tmp_path: Path, theirs: Path) -> None:
+        disk = Disk(theirs)
+        disk.write(1)
+        disk.close()
+        assert (theirs / "papers" / "draft.part").read_text() == "dear"
+
+
 class TestACrash:
     def test_in_mid_write_leaves_nothing_that_is_believed(self, tmp_path: Path) -> None:
         child = subprocess.Popen(

@@ -55,10 +55,11 @@ def make(tiny: Path) -> Iterator[Make]:
     made: list[LlamaCppBackend] = []
 
     def make_backend(path: Path = tiny, *, options: RunOptions | None = None, **changes: int) -> LlamaCppBackend:
-        numbers = {"max_model_len": 2048, "max_num_seqs": 8, "cache_bytes": 4 << 20, "max_num_batched_tokens": 128}
-        config = LlamaCppConfig(
-            path=path, num_threads=1, kv_type="f32", options=options or RunOptions(), **(numbers | changes)
-        )
+        numbers = {
+            "max_model_len": 2048, "max_num_seqs": 8, "cache_bytes": 4 << 20, "max_num_batched_tokens": 128,
+            "num_threads": 1,
+        }
+        config = LlamaCppConfig(path=path, kv_type="f32", options=options or RunOptions(), **(numbers | changes))
         made.append(LlamaCppBackend(config))
         return made[-1]
 
@@ -176,6 +177,22 @@ def test_streams_stay_packed_and_in_order_whoever_leaves(make: Make, monkeypatch
     drive.run(*(ask(f"r{n}", f"{n} of six", max_tokens=n) for n in (3, 9, 5, 12, 2, 7)))
     assert all(each == list(range(len(each))) for each in streams)
     assert [len(each) for each in streams] == [6, 6, 5, 4, 4, 3, 3, 2, 2, 1, 1, 1]
+
+
+def test_texts_are_the_same_while_the_number_of_threads_is_tried(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    counts: set[int] = set()
+    use_threads = Context.use_threads
+
+    def noted(context: Context, num_threads: int) -> None:
+        counts.add(num_threads)
+        use_threads(context, num_threads)
+
+    monkeypatch.setattr(Context, "use_threads", noted)
+    tells, more = ask("tells", STORY, max_tokens=30), ask("more", STORY[::-1], max_tokens=20)
+    drive = Driver(make(num_threads=4, choose_threads=True))
+    drive.run(tells, more)
+    assert {3, 4} <= counts
+    assert_same(drive.tokens, alone(make, tells, more))
 
 
 @pytest.mark.parametrize("num_stories", [1, 6])                  # short, and deep in its stream
@@ -461,7 +478,7 @@ class TestSpeculation:
         for _ in range(4):
             batch = drive.step()
         assert batch.rows[0].num_proposed > 0
-        (sequence,) = drive.scheduler._running.values()
+        (sequence,) = drive.scheduler._running
         backend = drive.backend
         assert backend._streams.context.num_tokens(backend._streams.stream_of(0)) == sequence.num_computed_tokens
         drive.run()

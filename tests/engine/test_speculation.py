@@ -47,7 +47,7 @@ class TestTheScheduler:
         batch = drive.step()
         assert (batch.rows[0].token_ids, batch.rows[0].num_proposed) == (list(b"12#45678"), 7)
         assert drive.output_ids("r") == list(b"0123")
-        (sequence,) = drive.scheduler._running.values()
+        (sequence,) = drive.scheduler._running
         assert (sequence.num_computed_tokens, len(sequence.token_ids)) == (8, 9)
         assert len(sequence.block_table) == 3              # of 4 tokens: those taken for the guesses are free again
         drive.scheduler.check_integrity()

@@ -61,7 +61,6 @@ class Studio:
 
 
 async def main(only: str, folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as data:
         server = Server(Path(data), free_port())
         server.start()
@@ -93,4 +92,5 @@ if __name__ == "__main__":
     parser.add_argument("--only", default="", help="scenes with this in their name")
     parser.add_argument("--folder", type=Path, default=ROOT / "docs" / "screenshots")
     arguments = parser.parse_args()
+    arguments.folder.mkdir(parents=True, exist_ok=True)
     asyncio.run(main(arguments.only, arguments.folder))

@@ -8,7 +8,7 @@ from typing import Any
 MODEL = "smollm2-135m-instruct"
 DAY_S = 24 * 3600
 
-TIDES = """Twice a day the sea rises and falls because the Moon pulls harder on the near side of the Earth than on its far side.
+TIDES = """Twice a day the sea rises and falls: the Moon pulls harder on the Earth’s near side than on its far side.
 
 | place | range | why |
 |:--|--:|:--|
@@ -59,18 +59,34 @@ CHATS: tuple[tuple[str, float, tuple[str, ...]], ...] = (
         "Strip it first: `word.strip(\".,;:!?\")`. Where that is too coarse, use a regular expression such as `\\w+`.",
     )),
     ("Order of forty chairs", 0.2, ("Write a short letter: we order 40 chairs, delivery in January.", LETTER)),
-    ("Names for a small bakery", 1.1, ("Five names for a bakery in an old fire station?",
-                                       "1. The Last Alarm\n2. Ember & Rye\n3. Engine Nine\n4. Hose and Crumb\n5. Brass Pole")),
-    ("What the contract says about notice", 1.4, ("Sum up this clause: either party may end it with three months’ notice.",
-                                                  "Both sides can leave; they must say so three months before.")),
-    ("Soup for twelve", 2.2, ("Pumpkin soup for twelve people?", "4 kg of pumpkin, 6 onions, 3 litres of stock, 0.5 l of cream.")),
-    ("Packing list for the Alps", 3.0, ("What do I need for four days of huts?", "Boots, layers, a light sleeping bag, cash.")),
+    ("Names for a small bakery", 1.1, (
+        "Five names for a bakery in an old fire station?",
+        "1. The Last Alarm\n2. Ember & Rye\n3. Engine Nine\n4. Hose and Crumb\n5. Brass Pole",
+    )),
+    ("What the contract says about notice", 1.4, (
+        "Sum up this clause: either party may end it with three months’ notice.",
+        "Both sides can leave; they must say so three months before.",
+    )),
+    ("Soup for twelve", 2.2, (
+        "Pumpkin soup for twelve people?", "4 kg of pumpkin, 6 onions, 3 litres of stock, 0.5 l of cream.",
+    )),
+    ("Packing list for the Alps", 3.0, (
+        "What do I need for four days of huts?", "Boots, layers, a light sleeping bag, cash.",
+    )),
     ("Regular expressions for dates", 4.5, ("A regex for ISO dates?", "`\\d{4}-\\d{2}-\\d{2}`")),
-    ("Minutes of the garden club", 5.5, ("Turn these notes into minutes.", "Present: 11. Decided: new compost, May fair.")),
-    ("Explaining VAT to a child", 6.1, ("Explain VAT to a ten-year-old.", "When you buy sweets, a small part goes to the town.")),
+    ("Minutes of the garden club", 5.5, (
+        "Turn these notes into minutes.", "Present: 11. Decided: new compost, May fair.",
+    )),
+    ("Explaining VAT to a child", 6.1, (
+        "Explain VAT to a ten-year-old.", "When you buy sweets, a small part goes to the town.",
+    )),
     ("Chess: the Caro-Kann", 12, ("Main ideas of the Caro-Kann?", "A firm centre, and the bishop out before e6.")),
-    ("Thank-you card", 19, ("A card for our neighbour who fed the cat.", "For nine days of tuna and patience: thank you.")),
-    ("Binary search, off by one", 33, ("Why does my binary search loop?", "`high = mid` with `low <= high` never shrinks.")),
+    ("Thank-you card", 19, (
+        "A card for our neighbour who fed the cat.", "For nine days of tuna and patience: thank you.",
+    )),
+    ("Binary search, off by one", 33, (
+        "Why does my binary search loop?", "`high = mid` with `low <= high` never shrinks.",
+    )),
     ("Wedding speech", 41, ("Three minutes, warm, one joke.", "Dear both, I have known Jan since he could not cook.")),
 )
 

@@ -7,7 +7,8 @@ import re
 from pathlib import Path
 
 from tests.ui.conftest import Home, Person
-from ui.theme import ASSETS, STYLES
+from ui.delivery.styles import STYLES
+from ui.theme import ASSETS
 
 UI = ASSETS.parent / "ui"
 BUNDLE = ASSETS / "build"
@@ -63,6 +64,7 @@ def test_every_icon_that_is_used_is_drawn() -> None:
 
 def test_the_bundle_carries_its_licences() -> None:
     text = (ASSETS / "vendor" / "markdown" / "LICENCES.txt").read_text(encoding="utf-8")
+    assert "MIT License" in (ASSETS / "vendor" / "quasar" / "LICENCE.txt").read_text(encoding="utf-8")
     for name in ("dompurify", "highlight.js", "katex", "markdown-it"):
         assert re.search(rf"^{re.escape(name)} \d", text, re.MULTILINE), name
     assert Path(ASSETS / "icons" / "LICENCE-lucide.txt").is_file()
@@ -77,6 +79,14 @@ def test_the_bundle_is_built_from_what_is_here() -> None:
     for folder in ("markdown", "words"):
         built_from = (ASSETS / "vendor" / folder / "SOURCES.txt").read_text(encoding="utf-8").strip()
         assert built_from == digest.hexdigest(), "assets/build has changed: make bundle"
+
+
+def test_our_part_of_quasar_is_built_from_what_is_here() -> None:
+    digest = hashlib.sha256()
+    for path in (BUNDLE / "quasar.mjs", BUNDLE / "package-lock.json", BUNDLE / "quasar" / "index.js"):
+        digest.update(path.read_bytes())
+    built_from = (ASSETS / "vendor" / "quasar" / "SOURCES.txt").read_text(encoding="utf-8").strip()
+    assert built_from == digest.hexdigest(), "assets/build has changed: make bundle"
 
 
 async def test_what_the_bundle_fetches_later_is_there(ada: Person) -> None:

@@ -1,6 +1,6 @@
 // One answer: its text as it is written, what it waits for, what became of it, and what can be done with it.
 // The text comes over a stream of its own (ui/stream.py), in pieces with absolute offsets: a piece that comes twice does no harm.
-import { copyText, MarkdownView } from "inglenook-markdown";
+import { copyText, inTurn, MarkdownView } from "inglenook-markdown";
 
 const RETRY_MS = 2000;
 const COPIED_MS = 1600;
@@ -114,7 +114,7 @@ export default {
   },
   mounted() {
     this.view = new MarkdownView(this.$refs.prose, this.messageId);
-    this.render();
+    this.callOff = inTurn(() => this.render());
     if (this.writing) this.listen();
   },
   unmounted() {
@@ -170,6 +170,7 @@ export default {
       this.restUntil = performance.now() + REST * (performance.now() - start);
     },
     undraw() {
+      this.callOff();
       cancelAnimationFrame(this.frame);
       clearTimeout(this.rest);
       this.frame = this.rest = 0;

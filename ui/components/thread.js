@@ -21,6 +21,7 @@ export default {
   },
   created() {
     this.atEnd = true;
+    this.scrolledTo = 0;
     this.fromEndPx = null; // set while earlier messages are being put in above what is read
   },
   mounted() {
@@ -37,8 +38,12 @@ export default {
       const { scrollHeight, scrollTop, clientHeight } = this.$refs.pane;
       return scrollHeight - scrollTop - clientHeight;
     },
+    // What is laid out late, above or at the end, moves the end away too: only who goes up leaves it.
     look() {
-      this.atEnd = this.distance() < NEAR_PX;
+      const { scrollTop } = this.$refs.pane;
+      if (this.distance() < NEAR_PX) this.atEnd = true;
+      else if (scrollTop < this.scrolledTo) this.atEnd = false;
+      this.scrolledTo = scrollTop;
       this.away = this.distance() > AWAY_PX;
     },
     settle() {

@@ -5,7 +5,9 @@ import { WORDS } from "./words.js";
 export function dressLinks(root) {
   for (const dead of root.querySelectorAll("a:not([href])")) dead.replaceWith(...dead.childNodes); // cleaned of where it led
   for (const link of root.querySelectorAll("a[href]")) {
-    if (link.getAttribute("href").startsWith("#")) continue;
+    const address = link.getAttribute("href");
+    if (address.startsWith("#")) continue;
+    link.toggleAttribute("data-nk-address", !link.textContent.includes(address.replace(/^mailto:/, ""))); // told on paper
     link.target = "_blank";
     link.rel = "noopener noreferrer nofollow";
     if (!/^https?:$/.test(link.protocol) || link.origin === location.origin) continue;

@@ -5,6 +5,7 @@ Where the KV of which sequence lies is the business of `Streams`.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import structlog
+from numpy.typing import NDArray
 
 from engine.backends.base import BackendInfo
 from engine.backends.llama_cpp.abort_flag import AbortFlag
@@ -29,7 +31,8 @@ from engine.disk_cache.ledger import Scope, identities_of
 from engine.errors import EngineFailed, ModelLoadError
 from engine.lora import Adapter
 from engine.proposer import Proposer
-from engine.sampler import sample_row
+from engine.step_sampler import StepSampler
+from engine.thread_counts import ThreadCounts
 
 START_SHAPE = ContextShape(num_streams=1, num_cells=1024)
 
@@ -48,6 +51,7 @@ class LlamaCppConfig:
     cache_bytes: int                # 0: no prefix cache
     num_threads: int
     max_num_batched_tokens: int
+    choose_threads: bool = False    # fewer than `num_threads` in steps that are faster so
     prefill_tokens_per_s: float = 0.0   # of the trial; 0: steps are bounded by tokens alone
     options: RunOptions = field(default_factory=RunOptions)
     adapters: tuple[Adapter, ...] = ()
@@ -85,6 +89,8 @@ class LlamaCppBackend:
             self._draft = self._load_draft()
             if self._draft:
                 undo.callback(self._draft.close)
+            self._sampler = StepSampler(self._model.vocab_size)
+            self._thread_counts = ThreadCounts(config.num_threads, is_fixed=not config.choose_threads)
             self._info = self._describe(limit)
             self._disk = self._open_disk(identities)
             undo.pop_all()
@@ -162,18 +168,24 @@ class LlamaCppBackend:
     def _forward(self, rows: list[BatchRow]) -> list[tuple[SampledToken, ...]]:
         streams = [self._streams.stream_of(row.slot) for row in rows]
         order = sorted(range(len(rows)), key=streams.__getitem__)
-        logits = self._streams.context.decode([
+        logits = self._decode([
             StreamRow(streams[i], rows[i].position, rows[i].token_ids, rows[i].num_sampled_from) for i in order
         ])
         tokens: list[tuple[SampledToken, ...]] = [()] * len(rows)
-        start = 0
-        for i in order:
-            row, end = rows[i], start + rows[i].num_sampled_from
-            tokens[i] = sample_row(logits[start:end], row)
-            self._streams.grew(row.slot, row.position + len(row.token_ids))
-            self._streams.keep(row.slot, row.num_tokens_after(len(tokens[i])))
-            start = end
+        for i, chosen in zip(order, self._sampler.sample(logits, [rows[i] for i in order]), strict=True):
+            tokens[i] = chosen
+            self._streams.grew(rows[i].slot, rows[i].position + len(rows[i].token_ids))
+            self._streams.keep(rows[i].slot, rows[i].num_tokens_after(len(chosen)))
         return tokens
+
+    def _decode(self, rows: list[StreamRow]) -> NDArray[np.float32]:
+        num_tokens = sum(len(row.token_ids) for row in rows)
+        context = self._streams.context
+        context.use_threads(self._thread_counts.choose(num_tokens))
+        started_s = time.perf_counter()
+        logits = context.decode(rows)
+        self._thread_counts.learn(num_tokens, time.perf_counter() - started_s)
+        return logits
 
     # -- at load -------------------------------------------------------------------------------------------------------
 

@@ -19,12 +19,12 @@ from engine.backends.llama_cpp.abort_flag import AbortFlag
 from engine.backends.llama_cpp.kv_state import Bytes
 from engine.backends.llama_cpp.library import log_tail, native
 from engine.backends.llama_cpp.model import NativeModel, pointer_to
+from engine.backends.llama_cpp.native_context import context_params, new_context
 from engine.errors import EngineFailed, ModelLoadError
 
 CELL_STEP = 256                     # llama.cpp rounds a stream's cells up to a multiple of this
 KV_TYPES = {"f32": 0, "f16": 1, "q8_0": 8}
 
-FLASH_ATTENTION = {False: 0, True: 1}
 _ABORTED = 2                        # of llama_decode
 _KEPT_SCRATCH_BYTES = 16 << 20      # room for a long chat of a small model; more is given back after use
 
@@ -80,24 +80,16 @@ class Context:
         abort_flag: AbortFlag | None = None,
     ) -> None:
         lib = native()
-        params = lib.llama_context_default_params()
+        params = context_params(model, num_batch_tokens=num_batch_tokens, num_threads=num_threads)
         params.n_ctx = shape.num_streams * shape.num_cells
-        params.n_batch = params.n_ubatch = num_batch_tokens
         params.n_seq_max = shape.num_streams
         params.kv_unified = False
         params.swa_full = False              # a layer with a sliding window keeps no more than its window
-        params.n_threads = params.n_threads_batch = num_threads
         params.type_k = params.type_v = KV_TYPES[kv_type]
-        params.flash_attn_type = FLASH_ATTENTION[model.options.flash_attention]
-        params.offload_kqv = params.op_offload = model.options.gpu_layers > 0
-        params.no_perf = True
-        log_tail.clear()
-        self._pointer: Any = lib.llama_init_from_model(model.pointer, params)
-        if not self._pointer:
-            raise ModelLoadError(
-                f"llama.cpp cannot make a context of {shape.num_streams} x {shape.num_cells} tokens: "
-                f"{log_tail.cause()}. Set a smaller context or fewer chats at once."
-            )
+        self._pointer: Any = new_context(
+            model, params, size=f"{shape.num_streams} x {shape.num_cells}",
+            advice="Set a smaller context or fewer chats at once.",
+        )
         model.adapt(self._pointer)
         self.shape = shape
         self._memory: Any = lib.llama_get_memory(self._pointer)
@@ -107,8 +99,15 @@ class Context:
         if abort_flag is not None:
             abort_flag.install(self._pointer)
         self._vocab_size = model.vocab_size
+        self._num_threads = num_threads
         self._batch = NativeBatch(num_batch_tokens, shape.num_streams)
         self._scratch: Bytes = np.empty(0, np.uint8)
+
+    def use_threads(self, num_threads: int) -> None:
+        """For the passes that follow, whether of one token or of many."""
+        if num_threads != self._num_threads:
+            native().llama_set_n_threads(self._pointer, num_threads, num_threads)
+            self._num_threads = num_threads
 
     def decode(self, rows: Sequence[StreamRow]) -> NDArray[np.float32]:
         """One forward pass; rows in order of their streams. Gives logits [wanted, vocab_size], in the rows' order.

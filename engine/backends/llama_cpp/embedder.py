@@ -18,11 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.backends.embedder import EmbedderInfo
-from engine.backends.llama_cpp.context import FLASH_ATTENTION, NativeBatch, StreamRow, whole_cells
+from engine.backends.llama_cpp.context import NativeBatch, StreamRow, whole_cells
 from engine.backends.llama_cpp.library import LIBRARY_VERSION, log_tail, native
 from engine.backends.llama_cpp.model import NativeModel, RunOptions
+from engine.backends.llama_cpp.native_context import context_params, new_context
 from engine.backends.llama_cpp.tokenizer import LlamaTokenizer
-from engine.errors import EngineFailed, ModelLoadError
+from engine.errors import EngineFailed
 
 MAX_INPUTS = 32                     # in a pass: more gain nothing, and a recurrent model pays for each
 
@@ -106,22 +107,13 @@ class PoolingContext:
 
     def __init__(self, model: NativeModel, config: EmbedderConfig, size: int) -> None:
         lib = native()
-        params = lib.llama_context_default_params()
+        params = context_params(model, num_batch_tokens=size, num_threads=config.num_threads)
         params.embeddings = True
         params.pooling_type = getattr(lib, f"LLAMA_POOLING_TYPE_{config.pooling.upper()}")
-        params.n_ctx = params.n_batch = params.n_ubatch = size
+        params.n_ctx = size
         params.n_seq_max = MAX_INPUTS
         params.kv_unified = True             # sequences of any length share the cells
-        params.n_threads = params.n_threads_batch = config.num_threads
-        params.flash_attn_type = FLASH_ATTENTION[model.options.flash_attention]
-        params.offload_kqv = params.op_offload = model.options.gpu_layers > 0
-        params.no_perf = True
-        log_tail.clear()
-        self._pointer: Any = lib.llama_init_from_model(model.pointer, params)
-        if not self._pointer:
-            raise ModelLoadError(
-                f"llama.cpp cannot make a context of {size} tokens: {log_tail.cause()}. Set a smaller context."
-            )
+        self._pointer: Any = new_context(model, params, size=str(size), advice="Set a smaller context.")
         self.size = size
         self._width = model.embedding_width
         self._memory: Any = lib.llama_get_memory(self._pointer)      # none where a model reads both ways

@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 from engine.backends.llama_cpp.context import Context, ContextShape
 from engine.backends.llama_cpp.kv_pool import KvPool
-from engine.backends.llama_cpp.kv_state import Piece, StateLayout, cut, fill
+from engine.backends.llama_cpp.kv_state import Piece, StateLayout, cut, fill, num_tokens_of
 from engine.batch import BatchRow, Release
 from engine.errors import EngineFailed
 
@@ -25,17 +25,13 @@ DEEP_PART = 4                       # of a stream's cells, one part in so many: 
 _NOWHERE = -1                       # in the table of a sequence that ended: nobody looks for this block any more
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Sequence:
     """One that runs, or one that ended and whose KV was left where it is."""
 
     stream: int
     num_tokens: int                 # that have KV in the stream
     block_table: list[int]
-
-    @property
-    def whole_blocks(self) -> list[int]:
-        return self.block_table[: self.num_tokens // BLOCK_SIZE]
 
 
 class Streams:
@@ -49,7 +45,7 @@ class Streams:
         self.context = new_context(start)
         self.layout: StateLayout | None = None
         self._pool = KvPool()
-        self._loaded: Mapping[int, Piece] = {}              # by block id, in the step that brings them in
+        self._brought: dict[int, Piece] = {}                # by block id, from disk or lent, in this step alone
         self._running: dict[int, _Sequence] = {}            # by slot
         self._left: dict[int, _Sequence] = {}               # by stream
 
@@ -91,13 +87,13 @@ class Streams:
     def enter(self, rows: Iterable[BatchRow], loaded: Mapping[int, Piece] = MappingProxyType({})) -> None:
         """Make room for all rows, bring in those that are new, and close the holes. `loaded` blocks are from disk."""
         rows = list(rows)
-        self._loaded = loaded
+        self._brought = dict(loaded)
         self._make_room(rows)
         for row in rows:
             if row.slot in self._running:
                 self._running[row.slot].block_table = row.block_table
         self._admit([row for row in rows if row.slot not in self._running])
-        self._loaded = {}
+        self._brought = {}
         self._pack()
 
     def parked(self, block_ids: Iterable[int]) -> dict[int, Piece]:
@@ -207,19 +203,17 @@ class Streams:
 
     def _find_blocks(self, block_ids: list[int]) -> list[Piece]:
         """KV of findable blocks: from the pool, or from the stream of the sequence that computed them."""
-        missing = {block for block in block_ids if block not in self._loaded and block not in self._pool}
-        candidates = [(each, each.whole_blocks) for each in self._running.values()]
-        candidates += [(each, each.block_table) for each in self._left.values()]
-        for sequence, blocks in candidates:
+        missing = {block for block in block_ids if block not in self._brought and block not in self._pool}
+        for sequence in (*self._running.values(), *self._left.values()):
             if not missing:
                 break
-            here = [(index, block) for index, block in enumerate(blocks) if block in missing]
+            here = [(index, block) for index, block in enumerate(sequence.block_table) if block in missing]
             if here:
                 self._park(sequence, here)
                 missing -= {block for _, block in here}
         if missing:
             raise EngineFailed(f"The KV of cached blocks {sorted(missing)} is gone. Load the model again.")
-        return [self._loaded[block] if block in self._loaded else self._pool.get(block) for block in block_ids]
+        return [self._brought[block] if block in self._brought else self._pool.get(block) for block in block_ids]
 
     def _park_left(self, stream: int, *, first: int = 0) -> None:
         """Copy into the pool what others may still look for of a sequence that ended, from its block `first` on."""
@@ -234,10 +228,14 @@ class Streams:
             self._park(left, blocks)
 
     def _park(self, sequence: _Sequence, blocks: list[tuple[int, int]]) -> None:
-        """Copy (index, block id) of a sequence into the pool."""
+        """Copy (index, block id) of a sequence into the pool; what will grow, as it is now, for this step alone."""
         piece = self._read(sequence)
         for index, block in blocks:
-            self._pool.put(block, cut(piece, index * BLOCK_SIZE, (index + 1) * BLOCK_SIZE))
+            copy = cut(piece, index * BLOCK_SIZE, (index + 1) * BLOCK_SIZE)
+            if num_tokens_of(copy) < BLOCK_SIZE and sequence in self._running.values():
+                self._brought[block] = copy
+            else:
+                self._pool.put(block, copy)
 
     def _read(self, sequence: _Sequence) -> Piece:
         """Views of scratch memory: good until the context is used again."""

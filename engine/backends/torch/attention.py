@@ -30,6 +30,20 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Prompts:
+    """The rows of several tokens, which lie behind one another in the step: attended in one launch."""
+
+    start: int                  # the first of their tokens, in the step
+    end: int
+    query_bounds: Tensor        # int32 [prompts + 1], on the device: where each begins, from `start`, and the end
+    key_bounds: Tensor          # likewise, of what each sees
+    most_queries: int
+    most_keys: int
+    blocks: Tensor | None       # int64 [keys]: where the keys lie; None: all were computed in this step
+    positions: Tensor | None    # int64 [keys]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Singles:
     """The rows of one token again, as the kernel wants them: tensors on the device, all [rows] but the tables."""
 
@@ -63,11 +77,6 @@ def attend_span(
     end = span.start + span.num_tokens
     keys, values = kv.read(layer, span.table, span.length)
     own = queries[span.start : end].transpose(0, 1)
-    if not span.num_before and softcap is None and (window is None or span.length <= window):
-        mixed[span.start : end] = F.scaled_dot_product_attention(
-            own[None], keys[None], values[None], is_causal=True, scale=scale, enable_gqa=own.shape[0] != keys.shape[0]
-        )[0].transpose(0, 1)
-        return
     at = torch.arange(span.num_before, span.length, device=queries.device)[:, None]
     seen = _seen(at, torch.arange(span.length, device=queries.device)[None, :], window)
     mixed[span.start : end] = _attend(own[None], keys[None], values[None], seen, scale, softcap)[0].transpose(0, 1)

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from engine.backends.base import BackendInfo, Tokenizer
-from engine.backends.torch.attention import Singles, Span
+from engine.backends.torch.attention import Prompts, Singles, Span
 from engine.backends.torch.config import DecoderConfig, read_config
 from engine.backends.torch.decoder import Decoder, FlatStep
 from engine.backends.torch.operations import CudaOperations, PlainOperations, fits_kernels
@@ -27,7 +27,7 @@ from engine.batch import Batch, BatchRow, SampledToken, StepOutput
 from engine.disk_cache.blocks import DiskBlocks
 from engine.errors import EngineFailed
 from engine.proposer import Proposer
-from engine.sampler import sample_row
+from engine.step_sampler import StepSampler
 
 if TYPE_CHECKING:
     from engine.backends.torch.graph_decoder import GraphDecoder
@@ -91,6 +91,7 @@ class TorchBackend:
             described, config.num_blocks + 1, getattr(torch, config.dtype), self._device
         )
         self._graphs = self._make_graphs(self._decoder, self._kv)
+        self._sampler = StepSampler(described.vocab_size)
         self._is_interrupted = threading.Event()
         self._lengths: dict[int, int] = {}          # tokens with KV, by running slot
         self._info = self._describe(described, model.weights.num_bytes, self._kv.num_bytes)
@@ -133,7 +134,7 @@ class TorchBackend:
             except _StepInterrupted:
                 return StepOutput([], was_interrupted=True)
             best = logits.argmax(dim=-1)
-        tokens = _choose(logits, best, batch.rows)
+        tokens = _choose(logits, best, batch.rows, self._sampler)
         for row, chosen in zip(batch.rows, tokens, strict=True):
             self._lengths[row.slot] = row.num_tokens_after(len(chosen))
         return StepOutput(tokens)
@@ -200,6 +201,7 @@ class TorchBackend:
         return FlatStep(
             token_ids=ids, positions=at, blocks=where, wanted=wanted_at,
             spans=_spans(rows, all_tables), singles=self._singles(rows) if self._has_kernels else None,
+            prompts=self._prompts(rows) if self._has_kernels else None,
         )
 
     def _singles(self, rows: Sequence[BatchRow]) -> Singles | None:
@@ -214,6 +216,31 @@ class TorchBackend:
             tables=torch.tensor(tables, dtype=torch.int32, device=self._device),
             slots=torch.arange(len(found), dtype=torch.int32, device=self._device),
             positions=torch.tensor([row.position for row, _ in found], dtype=torch.int32, device=self._device),
+        )
+
+    def _prompts(self, rows: Sequence[BatchRow]) -> Prompts | None:
+        """None where single tokens stand between them, or there are none. The scheduler puts single tokens first."""
+        index = next((i for i, row in enumerate(rows) if len(row.token_ids) > 1), len(rows))
+        prompts = rows[index:]
+        if not prompts or any(len(row.token_ids) == 1 for row in prompts):
+            return None
+        start = sum(len(row.token_ids) for row in rows[:index])
+        ends = [row.position + len(row.token_ids) for row in prompts]
+        query_bounds = list(accumulate((len(row.token_ids) for row in prompts), initial=0))
+        key_bounds = list(accumulate(ends, initial=0))
+        bounds = torch.tensor([*query_bounds, *key_bounds], dtype=torch.int32, device=self._device)
+        blocks = positions = None
+        if any(row.position for row in prompts):
+            positions = torch.cat([torch.arange(end, device=self._device) for end in ends])
+            tables = [row.block_table[: -(-end // BLOCK_SIZE)] for row, end in zip(prompts, ends, strict=True)]
+            firsts = torch.tensor(list(accumulate(map(len, tables), initial=0))[:-1], device=self._device)
+            lengths = torch.tensor(ends, device=self._device)
+            all_blocks = torch.tensor([block for table in tables for block in table], device=self._device)
+            blocks = all_blocks[firsts.repeat_interleave(lengths) + positions // BLOCK_SIZE]
+        return Prompts(
+            start=start, end=start + query_bounds[-1], query_bounds=bounds[: len(query_bounds)],
+            key_bounds=bounds[len(query_bounds) :], most_queries=max(len(row.token_ids) for row in prompts),
+            most_keys=max(ends), blocks=blocks, positions=positions,
         )
 
     def _describe(self, described: DecoderConfig, weight_bytes: int, kv_bytes: int) -> BackendInfo:
@@ -247,18 +274,14 @@ def _spans(rows: Sequence[BatchRow], tables: Tensor) -> list[Span]:
     return spans
 
 
-def _choose(logits: Tensor, best: Tensor, rows: Sequence[BatchRow]) -> list[tuple[SampledToken, ...]]:
+def _choose(
+    logits: Tensor, best: Tensor, rows: Sequence[BatchRow], sampler: StepSampler
+) -> list[tuple[SampledToken, ...]]:
     """Where all are greedy and ask for nothing more, the device has chosen, and only ids come back."""
     if all(_is_plainly_greedy(row) for row in rows):
         likeliest = iter(best.tolist())
         return [(SampledToken(next(likeliest)),) if row.sampling is not None else () for row in rows]
-    found = logits.cpu().numpy()
-    tokens, start = [], 0
-    for row in rows:
-        end = start + row.num_sampled_from
-        tokens.append(sample_row(found[start:end], row))
-        start = end
-    return tokens
+    return sampler.sample(logits.cpu().numpy(), rows)
 
 
 def _is_plainly_greedy(row: BatchRow) -> bool:

@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from engine.backends.torch.attention import Singles, Span
+from engine.backends.torch.attention import Prompts, Singles, Span
 from engine.backends.torch.config import DecoderConfig
 from engine.backends.torch.operations import Operations, PlainOperations
 from engine.backends.torch.paged_kv import PagedKv
@@ -31,6 +31,7 @@ class FlatStep:
     spans: Sequence[Span]           # of each row, in order
     wanted: Tensor                  # indices of the tokens after which logits are wanted
     singles: Singles | None = None  # of the rows of one token, where kernels run
+    prompts: Prompts | None = None  # the other rows, likewise
 
 
 class Decoder:

@@ -6,19 +6,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from inspect import signature
 from typing import TYPE_CHECKING, Protocol
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.nn.attention.varlen import varlen_attn
 
-from engine.backends.torch.attention import Singles, Span, attend_paged, attend_span
+from engine.backends.torch.attention import Prompts, Singles, Span, attend_paged, attend_span
 from engine.backends.torch.config import DecoderConfig
-from engine.backends.torch.paged_kv import PagedKv
+from engine.backends.torch.paged_kv import BLOCK_SIZE, PagedKv
 from engine.backends.torch.rope import turn
 
 if TYPE_CHECKING:
     from engine.backends.torch.kernels import PagedAttention
+
+# Newer releases want to be told that several heads share keys.
+_GROUPED = {"enable_gqa": True} if "enable_gqa" in signature(varlen_attn).parameters else {}
 
 Norms = tuple[Tensor, Tensor]       # weights, of q and of k
 
@@ -60,6 +65,8 @@ class AttendedStep(Protocol):
     def spans(self) -> Sequence[Span]: ...
     @property
     def singles(self) -> Singles | None: ...
+    @property
+    def prompts(self) -> Prompts | None: ...
 
 
 class PlainOperations:
@@ -132,13 +139,13 @@ class CudaOperations(PlainOperations):
         softcap: float | None, window: int | None,
     ) -> Tensor:
         mixed = torch.empty_like(queries, memory_format=torch.contiguous_format)
-        for span in step.spans:
-            if span.num_tokens == 1:
-                continue
-            if span.num_before or softcap is not None or (window is not None and span.length > window):
-                attend_span(queries, mixed, kv, layer, span, window, scale, softcap)
-            else:
-                self._attend_fresh(qkv, mixed, span, scale)
+        prompts = step.prompts if softcap is None else None
+        if prompts is not None:
+            self._attend_prompts(qkv, mixed, kv.layers[layer], prompts, scale, window)
+        else:
+            for span in step.spans:
+                if span.num_tokens > 1:
+                    attend_span(queries, mixed, kv, layer, span, window, scale, softcap)
         if step.singles is not None:
             singles, config = step.singles, self._config
             out = qkv.new_empty(len(singles.rows), config.num_heads * config.head_dim)
@@ -149,16 +156,19 @@ class CudaOperations(PlainOperations):
             mixed[singles.rows] = out.view(len(singles.rows), config.num_heads, config.head_dim)
         return mixed
 
-    def _attend_fresh(self, qkv: Tensor, mixed: Tensor, span: Span, scale: float) -> None:
-        """A prompt from its beginning sees only what was computed just now: the cache is not read."""
+    def _attend_prompts(
+        self, qkv: Tensor, mixed: Tensor, cache: Tensor, prompts: Prompts, scale: float, window: int | None
+    ) -> None:
         config = self._config
-        end = span.start + span.num_tokens
-        heads = qkv[span.start : end].view(span.num_tokens, -1, config.head_dim).transpose(0, 1)[None]
+        heads = qkv[prompts.start : prompts.end].view(prompts.end - prompts.start, -1, config.head_dim)
         q, k, v = heads.split((config.num_heads, config.num_kv_heads, config.num_kv_heads), dim=1)
-        found = F.scaled_dot_product_attention(
-            q, k, v, is_causal=True, scale=scale, enable_gqa=config.num_heads != config.num_kv_heads
+        if prompts.blocks is not None and prompts.positions is not None:
+            offsets = prompts.positions % BLOCK_SIZE
+            k, v = cache[prompts.blocks, :, 0, offsets], cache[prompts.blocks, :, 1, offsets]
+        mixed[prompts.start : prompts.end] = varlen_attn(
+            q, k, v, prompts.query_bounds, prompts.key_bounds, prompts.most_queries, prompts.most_keys, scale=scale,
+            window_size=(-1 if window is None else window - 1, 0), **_GROUPED,
         )
-        mixed[span.start : end] = found[0].transpose(0, 1)
 
     def _paged(self, device: torch.device) -> PagedAttention:
         if self._attention is None:

@@ -1,0 +1,40 @@
+"""The one script of every page: socket.io, our part of Quasar with its languages, NiceGUI, and frame.js.
+
+Vue stays a file of its own: it is a module, and the others are not.
+"""
+
+from __future__ import annotations
+
+import json
+
+from ui.delivery.files import ASSETS, NICEGUI_ADDRESS, MadeFile, nicegui_file, version_of
+
+LANGUAGES = ("en-US", "de")         # of Quasar's own few words; others are fetched
+FRAME = ASSETS / "scripts" / "frame.js"
+QUASAR = ASSETS / "vendor" / "quasar" / "index.js"
+WHOLE_QUASAR = {
+    "script": f"{NICEGUI_ADDRESS}/quasar.umd.prod.js",
+    "styles": [
+        [f"{NICEGUI_ADDRESS}/quasar.unimportant.prod.css", "quasar"],
+        [f"{NICEGUI_ADDRESS}/quasar.important.prod.css", "quasar_importants"],
+    ],
+}
+
+
+def _made() -> str:
+    return "\n;".join([
+        f"window.nkQuasar = {json.dumps(WHOLE_QUASAR)}",
+        _without_source_map(nicegui_file("socket.io.min.js")),
+        QUASAR.read_text(encoding="utf-8"),
+        *(nicegui_file(f"lang/{language}.umd.prod.js") for language in LANGUAGES),
+        nicegui_file("nicegui.js"),
+        FRAME.read_text(encoding="utf-8"),
+    ])
+
+
+def _without_source_map(script: str) -> str:
+    return script.partition("//# sourceMappingURL=")[0]
+
+
+FRAME_ALONE = f"/assets/scripts/frame.js?v={version_of([FRAME])}"
+SCRIPT = MadeFile("page.js", "text/javascript", version_of([FRAME, QUASAR]), _made)

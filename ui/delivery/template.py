@@ -1,0 +1,105 @@
+"""NiceGUI's page template with our joined files in the place of what they hold. Derived at start from NiceGUI's own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+import structlog
+from jinja2 import BaseLoader, FunctionLoader
+from nicegui.client import Client, templates
+from nicegui.dependencies import esm_modules
+from nicegui.version import __version__ as NICEGUI_VERSION
+
+from ui.delivery.components import MARKDOWN, Joined
+from ui.delivery.files import NICEGUI_ADDRESS
+from ui.delivery.scripts import FRAME_ALONE, LANGUAGES, SCRIPT
+from ui.delivery.styles import LAYERS, SHEET
+
+log = structlog.get_logger(__name__)
+
+TEMPLATE = "index.html"
+_STATIC = re.escape("{{ prefix | safe }}/_nicegui/{{version}}/static/")
+_SCRIPT = rf'<script defer src="{_STATIC}%s"></script>\s*'
+# Each stands there once. What is between the two ends of the first are NiceGUI's style sheets.
+_CHANGES = (
+    (
+        rf"<style>\s*@layer {re.escape(LAYERS)};\s*@import [^<]*?nicegui\.css\"\) layer\(nicegui\);",
+        f'<link rel="stylesheet" href="{SHEET.address}">\n    <style>',
+    ),
+    (_SCRIPT % re.escape("socket.io.min.js"), ""),
+    (
+        r"\{% if prod_js %\}\s*" + _SCRIPT % re.escape("quasar.umd.prod.js") + r"\{% else %\}\s*"
+        + _SCRIPT % re.escape("quasar.umd.js") + r"\{% endif %\}\s*" + _SCRIPT % re.escape("nicegui.js"),
+        f'<script defer src="{SCRIPT.address}"></script>\n',
+    ),
+    (rf'(<script defer src="{_STATIC}lang/[^"]+"></script>)', r"{% if language not in nk_languages %}\1{% endif %}"),
+    (re.escape("{{ js_imports | safe }}"), "{{ js_imports | nk_joined | safe }}"),
+    (re.escape("{% for url in js_imports_urls %}"), "{% for url in js_imports_urls | nk_preloaded %}"),
+)
+# Where they are not all found: our sheet, which comes after NiceGUI's own in the same layers, and our script alone.
+OURS_ALONE = f'<link rel="stylesheet" href="{SHEET.address}"><script src="{FRAME_ALONE}" defer></script>'
+_COMPONENT = re.compile(r'import \{ default as \w+ \} from "[^"]*/components/([^"]+)";')
+_KEY = re.compile(r".*/components/(.+)")
+
+_original: BaseLoader | None = templates.env.loader
+
+
+def derived(source: str) -> str | None:
+    """None where it is not as we know it."""
+    for pattern, replacement in _CHANGES:
+        source, num_found = re.subn(pattern, replacement, source)
+        if num_found != 1:
+            return None
+    return source
+
+
+def use_derived_template(joined: Joined) -> bool:
+    """Whether NiceGUI's pages come with our joined files from now on."""
+    assert _original is not None
+    source, _, _ = _original.get_source(templates.env, TEMPLATE)
+    page = derived(source)
+    if page is None:
+        log.warning("pages load more files than they need: NiceGUI's has another form", version=NICEGUI_VERSION)
+        templates.env.loader = _original
+        Client.shared_head_html = OURS_ALONE
+        return False
+    Client.shared_head_html = ""
+    templates.env.loader = FunctionLoader({TEMPLATE: page}.get)
+    templates.env.globals["nk_languages"] = LANGUAGES
+    templates.env.filters["nk_joined"] = lambda js_imports: _joined(joined, js_imports)
+    templates.env.filters["nk_preloaded"] = lambda addresses: _preloaded(joined, addresses)
+    return True
+
+
+def _joined(joined: Joined, js_imports: str) -> str:
+    """The page's import statements, of which those for joined components become one a module."""
+    names: dict[str, list[str]] = {}
+
+    def note(statement: re.Match[str]) -> str:
+        if statement[1] not in joined.by_key:
+            return statement[0]
+        name, file = joined.by_key[statement[1]]
+        names.setdefault(file.address, []).append(name)
+        return ""
+
+    rest = _COMPONENT.sub(note, js_imports)
+    imports = [f'import {{ {", ".join(found)} }} from "{address}";' for address, found in names.items()]
+    return "\n".join([*imports, rest])
+
+
+def _preloaded(joined: Joined, addresses: Iterable[str]) -> list[str]:
+    """The modules that the page imports, those included that one would learn of only from another."""
+    found: dict[str, None] = {f"{NICEGUI_ADDRESS}/dompurify.mjs": None}
+    for address in addresses:
+        key = _KEY.fullmatch(address)
+        file = joined.by_key[key[1]][1] if key and key[1] in joined.by_key else None
+        found[file.address if file else address] = None
+        if file is not None and file.name == "answers.mjs":
+            found |= dict.fromkeys(_markdown())
+    return list(found)
+
+
+def _markdown() -> list[str]:
+    folders = [key for key, module in esm_modules.items() if module.name == MARKDOWN]
+    return [f"/_nicegui/{NICEGUI_VERSION}/esm/{key}/index.js" for key in folders]
