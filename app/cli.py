@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from app import download_commands
 from app.chat_commands import export_chats, import_chats
 from app.commands import HELP_STYLE, DataDir, keys, load_settings, models, users
 from app.model_commands import budget, change, found, roll_back, show, update
@@ -36,6 +37,8 @@ models.command("set")(change)
 models.command("budget")(budget)
 models.command("update")(update)
 models.command("rollback")(roll_back)
+for name, command in download_commands.COMMANDS.items():
+    models.command(name)(command)
 
 Port = Annotated[int | None, typer.Option(metavar="PORT", help="To listen on: 8420 if not given, 0 for any.")]
 

@@ -9,6 +9,10 @@
     │   └── TooLarge      more than is taken in at once
     ├── Conflict          the state of things does not allow it now (name taken, answer already being written)
     ├── TooManyAttempts   wrong passwords; try again in `retry_after_s`
+    ├── HubError          the model hub answered what it should not; says what to do
+    │   ├── HubUnreachable    no network, or no hub at that address
+    │   ├── HubRefused        a model that wants a token, or one of the token's owner's rights
+    │   └── HubBusy           it asks to wait, for `retry_after_s` where it says how long
     └── ModelUnavailable  not loaded, loading, failed; says which and what to do
 """
 
@@ -68,6 +72,24 @@ class TooManyAttempts(AppError):
         self.retry_after_s = retry_after_s
 
 
+class HubError(AppError):
+    """Of the model hub, or of a mirror in its place. No URL stands in the message: it may hold a signature."""
+
+
+class HubUnreachable(HubError):
+    pass
+
+
+class HubRefused(HubError):
+    pass
+
+
+class HubBusy(HubError):
+    def __init__(self, message: str, *, retry_after_s: int | None = None) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
 class ModelUnavailable(AppError):
     """The model exists but cannot answer now."""
 
@@ -89,6 +111,10 @@ _STATUS: tuple[tuple[type[Exception], int, str, str | None], ...] = (
     (Conflict, 409, "conflict_error", None),
     (TooManyAttempts, 429, "rate_limit_error", "too_many_attempts"),
     (QueueFull, 429, "rate_limit_error", "queue_full"),
+    (HubUnreachable, 503, "unavailable_error", "hub_unreachable"),
+    (HubRefused, 403, "permission_error", "hub_refused"),
+    (HubBusy, 503, "unavailable_error", "hub_busy"),
+    (HubError, 502, "upstream_error", "hub_error"),
     (ModelUnavailable, 503, "unavailable_error", "model_unavailable"),
     (ModelLoadError, 503, "unavailable_error", "model_load_failed"),
     (EngineFailed, 503, "unavailable_error", "engine_failed"),

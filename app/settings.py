@@ -6,12 +6,13 @@ Read once at start by `app.main` and `app.cli`, and passed down; nothing else re
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from tomllib import TOMLDecodeError
-from typing import Any
+from typing import Any, Literal
 
 from platformdirs import user_data_path
-from pydantic import Field, field_validator
+from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -24,6 +25,10 @@ from engine.memory import KvType
 
 DEFAULT_PORT = 8420
 CONFIG_FILE_NAME = "inglenook.toml"
+
+
+def _first_of(*names: str) -> str:
+    return next((value for name in names if (value := os.environ.get(name, ""))), "")
 
 
 class Settings(BaseSettings):
@@ -45,14 +50,28 @@ class Settings(BaseSettings):
     main_gpu: int | None = Field(default=None, ge=0)          # by number; None: the one with most free memory
     import_max_bytes: int = Field(default=2 * 2**30, ge=1)    # of a file of chats that somebody brings
     draft_model: Path | None = None                           # file of a small model of the same family, to guess ahead
-    memory_budget_gib: float | None = Field(default=None, gt=0)     # for all models together; None: what there is
-    keep_alive_s: int | None = Field(default=None, ge=0)      # of a model after its last use; None: as room allows
-    # Where other programs keep models, which are offered here. Hugging Face's tools are told by the same variables.
+    # The model hub. What Hugging Face's own tools are told by HF_… holds here too, where nothing else is said.
+    hub_endpoint: str = Field(default_factory=lambda: _first_of("HF_ENDPOINT") or "https://huggingface.co")
+    hub_token: SecretStr | None = Field(default_factory=lambda: SecretStr(_first_of("HF_TOKEN") or "") or None)
+    hub_offline: bool = Field(default_factory=lambda: _first_of("HF_HUB_OFFLINE").lower() in ("1", "true", "yes", "on"))
+    # Where other programs keep models: Hugging Face's tools share a cache, the others' are offered here.
     hub_cache_dir: Path = Field(default_factory=other_apps.hub_cache_dir)
     ollama_dirs: tuple[Path, ...] = Field(default_factory=other_apps.ollama_dirs)
     lm_studio_dirs: tuple[Path, ...] = Field(default_factory=other_apps.lm_studio_dirs)
     jan_dirs: tuple[Path, ...] = Field(default_factory=other_apps.jan_dirs)
+    download_layout: Literal["own", "shared"] = "own"         # the models folder, or the shared cache
+    download_bytes_per_s: int | None = Field(default=None, ge=1024)             # of all downloads together
+    download_hours: str = Field(default="", pattern=r"^(|([01]\d|2[0-3]):[0-5]\d-([01]\d|2[0-3]):[0-5]\d)$")
+    memory_budget_gib: float | None = Field(default=None, gt=0)     # for all models together; None: what there is
+    keep_alive_s: int | None = Field(default=None, ge=0)      # of a model after its last use; None: as room allows
     max_queue: int = Field(default=256, ge=1)                 # waiting requests before 429
+
+    @field_validator("hub_endpoint")
+    @classmethod
+    def _address(cls, endpoint: str) -> str:
+        if not endpoint.startswith(("https://", "http://")):
+            raise ValueError("write it with https:// or http:// before it")
+        return endpoint.rstrip("/")
 
     @field_validator("data_dir", "draft_model", "hub_cache_dir")
     @classmethod

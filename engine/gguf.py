@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -85,8 +85,33 @@ def read_header(path: Path) -> GgufHeader:
     raw = read_raw_header(path, budget)
     facts = Facts(path.name, raw.metadata)
     part_paths = _part_paths(path, facts)
+    for number, part_path in enumerate(part_paths, 1):
+        if not part_path.is_file():
+            raise ModelLoadError(
+                f"Part {number} of {len(part_paths)} is missing: {part_path.name}. Download it into the same folder."
+            )
     _check_is_model(facts)
     parts = [raw, *(_read_part(part_path, number, budget) for number, part_path in enumerate(part_paths[1:], 1))]
+    return _header(path, facts, parts, part_paths)
+
+
+def header_from(path: Path, parts: Sequence[RawHeader]) -> GgufHeader:
+    """As `read_header`, of a model whose files are elsewhere: their headers were read there. Only names are looked at.
+
+    `path`: the first file's. Raises ModelLoadError.
+    """
+    facts = Facts(path.name, parts[0].metadata)
+    part_paths = _part_paths(path, facts)
+    _check_is_model(facts)
+    if len(part_paths) != len(parts):
+        raise ModelLoadError(f"{path.name} is one of {len(part_paths)} files, and {len(parts)} are there.")
+    for number, part in enumerate(parts[1:], 1):
+        _check_part(part, part_paths[number], number)
+    return _header(path, facts, parts, part_paths)
+
+
+def _header(path: Path, facts: Facts, parts: Sequence[RawHeader], part_paths: tuple[Path, ...]) -> GgufHeader:
+    raw = parts[0]
     tensors = tuple(tensor for part in parts for tensor in part.tensors)
     if not tensors:
         raise ModelLoadError(f"{path.name} holds no weights. Choose another file of this model.")
@@ -228,11 +253,6 @@ def _part_paths(path: Path, facts: Facts) -> tuple[Path, ...]:
     paths = parts_by_name(path)
     if path != paths[0]:
         raise ModelLoadError(f"{path.name} is one of {num_parts} files. Choose the first, {paths[0].name}.")
-    for number, part_path in enumerate(paths, 1):
-        if not part_path.is_file():
-            raise ModelLoadError(
-                f"Part {number} of {num_parts} is missing: {part_path.name}. Download it into the same folder."
-            )
     return paths
 
 
@@ -247,6 +267,10 @@ def parts_by_name(path: Path) -> tuple[Path, ...]:
 
 def _read_part(path: Path, number: int, budget: Budget) -> RawHeader:
     raw = read_raw_header(path, budget)
+    _check_part(raw, path, number)
+    return raw
+
+
+def _check_part(raw: RawHeader, path: Path, number: int) -> None:
     if raw.metadata.get("split.no") != number:
         raise ModelLoadError(f"{path.name} is not the part that its name says. Download it again.")
-    return raw

@@ -115,6 +115,11 @@ def gone(path: Path) -> ModelLoadError:
     return ModelLoadError(f"{path} is gone. Put the file back where it was, or remove the model here.")
 
 
+def parse_raw_header(name: str, file: IO[bytes], file_bytes: int) -> RawHeader:
+    """Of a file that is not here as a whole: `file` has its first bytes, and may raise what it likes where they end."""
+    return _Parser(name, file, file_bytes, Budget()).parse()
+
+
 class _Parser:
     def __init__(self, name: str, file: IO[bytes], file_bytes: int, budget: Budget) -> None:
         self._name = name

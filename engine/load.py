@@ -59,7 +59,7 @@ async def plan_load(spec: ModelSpec, limits: LoadLimits) -> MemoryPlan:
         return plan_embedding(spec, header, machine, limits)
     adapters = await asyncio.to_thread(read_adapters, spec.adapters, header)
     draft = await asyncio.to_thread(_read_draft, spec, limits)
-    _, gpu = await _choose_gpu(limits)
+    _, gpu = await choose_gpu(limits)
     facts = with_draft(facts_of(spec, header, adapters, limits), draft)
     return plan(facts, cpu_device(machine, limits.promised_bytes), limits, gpu)
 
@@ -84,7 +84,7 @@ async def _load(spec: ModelSpec, limits: LoadLimits) -> Engine:
                 f"{spec.name} embeds texts; adapters act only on models that write. Add it again without them."
             )
         return await start_embedding(spec, header, machine, limits)
-    main_gpu, gpu = await _choose_gpu(limits)
+    main_gpu, gpu = await choose_gpu(limits)
     facts = with_draft(facts_of(spec, header, adapters, limits), draft_header)
     host = cpu_device(machine, limits.promised_bytes)
     memory_plan = plan(facts, host, limits, gpu)
@@ -112,7 +112,7 @@ async def _load(spec: ModelSpec, limits: LoadLimits) -> Engine:
         raise
 
 
-async def _choose_gpu(limits: LoadLimits) -> tuple[int, DeviceFacts | None]:
+async def choose_gpu(limits: LoadLimits) -> tuple[int, DeviceFacts | None]:
     """The one for the layers, and its place among all. None where this build has none, or it is not wanted."""
     if limits.gpu_layers == 0:
         return 0, None

@@ -53,6 +53,7 @@ _PICKLE = (
 )
 
 _RULES = (
+    _Rule(_ends_in(".part", ".incomplete"), None, "is not downloaded whole. Resume the download."),
     _Rule(_starts_with(MAGIC), "llama.cpp"),
     _Rule(lambda path, head: _holds_safetensors(path, head) and _has_torch(), "torch"),
     _Rule(_holds_safetensors, None, _NO_TORCH),
@@ -60,11 +61,15 @@ _RULES = (
     _Rule(_starts_with(b"PK\x03\x04", b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"), None, _PICKLE),
     _Rule(_ends_in(".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt"), None, _PICKLE),
     _Rule(_starts_with(b"ggml", b"lmgg", b"fmgg", b"tjgg"), None, "is in an old format. Take its GGUF file."),
-    _Rule(_ends_in(".part", ".incomplete"), None, "is not downloaded whole. Resume the download."),
     _Rule(_ends_in(".gguf"), None, "is called .gguf but is not a GGUF file. Download it again."),
     _Rule(lambda path, _head: path.is_dir(), None, "is a folder without a model. Choose a file, or another folder."),
     _Rule(lambda _path, _head: True, None, "is no model that can be run here. Take a GGUF file."),
 )
+
+
+def runnable_formats() -> frozenset[str]:
+    """Of models, as this installation can run them: looked at before one is downloaded."""
+    return frozenset({"gguf", "safetensors"}) if _has_torch() else frozenset({"gguf"})
 
 
 def select_backend(path: Path) -> BackendName:

@@ -138,6 +138,17 @@ class Message(SQLModel, table=True):
     created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
 
 
+class DownloadState(StrEnum):
+    """Of DESIGN's chain, what a download goes through. ABSENT is no row at all, or ON_DISK one that was removed."""
+
+    QUEUED = "queued"                # waits for its turn, or for the hours in which downloads may run
+    DOWNLOADING = "downloading"
+    VERIFYING = "verifying"          # all bytes are here; their hashes are computed
+    ON_DISK = "on_disk"              # whole, checked, and known as a model
+    PAUSED = "paused"                # by a person, or as the disk is full; `reason` says which
+    FAILED = "failed"                # `reason` says why, and what to do
+
+
 class Model(SQLModel, table=True):
     """A language model on this machine's disk. The file is only referenced, unless it lies in the models folder."""
 
@@ -154,6 +165,11 @@ class Model(SQLModel, table=True):
     # LoRA adapters laid over it: {path, scale, size_bytes, modified_ns} of each.
     adapters: list[dict[str, Any]] = Field(default_factory=list, sa_column=Column(JSON, nullable=False))
     embeds: bool = False                                  # it makes vectors of texts, and cannot chat
+    # Where it came from: repository and commit at the hub; "" where it was brought as a file.
+    repo: str = ""
+    commit_sha: str = ""
+    # All files of it, where there are several or their hashes are known: {path, size_bytes, sha256} of each.
+    files: list[dict[str, Any]] = Field(default_factory=list, sa_column=Column(JSON, nullable=False))
     is_starter: bool = False
     is_default: bool = False
     added_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
@@ -176,6 +192,26 @@ class ModelVersion(SQLModel, table=True):
     model_id: str = Field(foreign_key="model.id", index=True, ondelete="CASCADE")
     facts: dict[str, Any] = Field(sa_column=Column(JSON, nullable=False))      # columns: see `store.models.FACTS`
     installed_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+
+
+class Download(SQLModel, table=True):
+    """A model on its way from the hub. How far it has got stands beside its files, not here: see `app.hub.journal`."""
+
+    __tablename__ = "download"
+    id: str = Field(default_factory=new_id, primary_key=True)
+    key: str = Field(unique=True, index=True)             # repository and first file: the same model is one download
+    repo: str
+    commit_sha: str
+    label: str                                            # "Q4_K_M", or the file's name where it says none
+    layout: str                                           # "own" or "shared": where its files go
+    files: list[dict[str, Any]] = Field(sa_column=Column(JSON, nullable=False))     # name, size_bytes, sha256, git_oid
+    total_bytes: int
+    done_bytes: int = 0                                   # when it last stopped; while it runs, memory knows better
+    state: DownloadState = Field(default=DownloadState.QUEUED, index=True, sa_type=stored_as_value(DownloadState))
+    reason: str = ""
+    model_id: str | None = None                           # once it is ON_DISK
+    created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+    updated_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
 
 
 class UserSetting(SQLModel, table=True):

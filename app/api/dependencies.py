@@ -10,10 +10,10 @@ from typing import Annotated, Any
 from fastapi import Depends, Request
 from pydantic_core import from_json
 
-from app.errors import NotSignedIn
+from app.errors import NotAllowed, NotSignedIn
 from app.services.container import Services
 from engine.errors import InvalidRequest
-from store.tables import User
+from store.tables import User, UserRole
 
 MAX_COMMAS = 250_000        # millions of tiny values would keep the event loop for seconds, and take gigabytes
 
@@ -45,6 +45,15 @@ async def _json_object(request: Request) -> dict[str, Any]:
     return body
 
 
-ServicesOf = Annotated[Services, Depends(_services)]
 CurrentUser = Annotated[User, Depends(_user)]
+
+
+async def _admin(user: CurrentUser) -> User:
+    if user.role is not UserRole.ADMIN:
+        raise NotAllowed("Only admins may do this. Ask one.")
+    return user
+
+
+ServicesOf = Annotated[Services, Depends(_services)]
+Admin = Annotated[User, Depends(_admin)]
 JsonObject = Annotated[dict[str, Any], Depends(_json_object)]

@@ -14,16 +14,19 @@ from app.services.accounts import AccountService
 from app.services.changes import Changes
 from app.services.chat import ChatService
 from app.services.conversations import ConversationService
+from app.services.downloads import DownloadService
 from app.services.engines import EngineRegistry, Loader
 from app.services.exports import ExportService
 from app.services.found_models import FoundModels
 from app.services.generations import GenerationService
+from app.services.hub import HubService
 from app.services.imports import ImportService
 from app.services.model_settings import ModelSettingsService
 from app.services.model_versions import ModelVersions
 from app.services.models import ModelService, wanted_of
 from app.services.optimizer import ModelOptimizer
 from app.settings import Settings
+from app.vault import Vault
 from engine.disk_cache.cache import DiskCache
 from engine.load import LoadLimits
 from store.database import Database
@@ -43,10 +46,13 @@ class Services:
     changes: Changes
     accounts: AccountService
     conversations: ConversationService
+    vault: Vault
+    hub: HubService
     models: ModelService
     model_settings: ModelSettingsService
     model_versions: ModelVersions
     found_models: FoundModels
+    downloads: DownloadService
     optimizer: ModelOptimizer
     engines: EngineRegistry
     generations: GenerationService
@@ -70,6 +76,9 @@ class Services:
         model_settings = ModelSettingsService(db, engines, changes, keep_alive_s=settings.keep_alive_s)
         model_versions = ModelVersions(db, models, engines, changes, settings)
         found_models = FoundModels(models, settings)
+        vault = Vault(settings.data_dir)
+        hub = HubService(db, engines, settings, vault)
+        downloads = DownloadService(db, hub, models, changes, settings)
         optimizer = ModelOptimizer(models, settings, limits)
         generations = GenerationService(db, engines, changes)
         chat = ChatService(db, conversations, generations, models, changes)
@@ -78,8 +87,8 @@ class Services:
         accounts.on_access_ended(generations.access_ended)
         accounts.on_access_ended(imports.access_ended)
         return cls(
-            settings, db, disk_cache, changes, accounts, conversations, models, model_settings, model_versions,
-            found_models, optimizer, engines, generations, chat, exports, imports,
+            settings, db, disk_cache, changes, accounts, conversations, vault, hub, models, model_settings,
+            model_versions, found_models, downloads, optimizer, engines, generations, chat, exports, imports,
         )
 
     async def start(self) -> None:
@@ -89,6 +98,7 @@ class Services:
         await self.imports.remove_leftovers()
         await self.models.register_starter()
         await self.model_settings.apply_memory_budget()
+        await self.downloads.start()
         self.disk_cache.start()
 
     async def preload(self) -> None:
@@ -118,6 +128,8 @@ class Services:
     async def stop(self) -> None:
         """End what runs, each answer saved with its text, and free the models. Idempotent; the database stays open."""
         await self.imports.close()
+        await self.downloads.close()
+        await self.hub.close()
         await self.generations.close()
         await self.engines.close()
         await asyncio.to_thread(self.disk_cache.close)

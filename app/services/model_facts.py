@@ -19,6 +19,8 @@ from engine.load import ModelSpec
 from engine.lora import Adapter
 from store.tables import Model
 
+_PART = re.compile(r"-\d{5}-of-\d{5}$")
+
 
 def describe(path: Path, name: str = "", adapters: Sequence[Adapter] = (), origin: Origin | None = None) -> Model:
     """On any thread. Raises InvalidInput for what cannot be run here."""
@@ -61,7 +63,7 @@ def _stem(path: Path, origin: Origin) -> str:
         return origin.name.removesuffix(":latest") or path.name[:19]
     if path.is_dir():
         return origin.name.rpartition("/")[2] or path.name
-    return path.stem
+    return _PART.sub("", path.stem)
 
 
 def _stored(adapter: Adapter) -> dict[str, Any]:
@@ -103,8 +105,12 @@ def version_of(model: Model) -> str:
     """Exactly which content, for the answers that it writes: by commit or hash where one is known."""
     path, origin = Path(model.path), Origin.from_values(model.origin)
     content = f"{model.size_bytes} bytes, {model.modified_ns}"
+    known = f"{path.name}, {content}" if model.repo else (
+        f"{origin.name.rpartition('/')[2] or path.name}, {origin.pin or content}"
+    )
     return "".join((
-        f"{origin.name.rpartition('/')[2] or path.name}, {origin.pin or content}",
+        f"{model.repo} at {model.commit_sha}, " if model.repo else "",
+        known,
         *(
             f"; {Path(each['path']).name} at {each['scale']}, {each['size_bytes']} bytes, {each['modified_ns']}"
             for each in model.adapters
@@ -123,6 +129,11 @@ def problem_of(model: Model) -> str:
     return f"{missing} is gone.{whose} Put it back, or remove the model here."
 
 
+def as_model(model: Model, facts: dict[str, Any]) -> Model:
+    """The model as it was, or will be, of these facts: see `store.models.FACTS`."""
+    return Model(id=model.id, name=model.name, settings=model.settings, **facts)
+
+
 def is_replaced(model: Model) -> bool:
     try:
         size_bytes, modified_ns = _stamp(Path(model.path))
@@ -139,7 +150,8 @@ def _stamp(path: Path) -> tuple[int, int]:
 
 def paths_of(model: Model) -> list[Path]:
     """The model's files, and those of its adapters."""
-    return [*files_of(Path(model.path)), *(Path(each["path"]) for each in model.adapters)]
+    files = [Path(each["path"]) for each in model.files] or files_of(Path(model.path))
+    return [*files, *(Path(each["path"]) for each in model.adapters)]
 
 
 def size_on_disk(listed: Sequence[Model]) -> int:

@@ -6,6 +6,7 @@ What lies in the cache that Hugging Face's tools share, or in Ollama's store, sa
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,15 @@ class Origin:
     @classmethod
     def from_values(cls, values: dict[str, Any]) -> Origin:
         return cls(**{name: str(values[name]) for name in ("app", "name", "pin") if name in values})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Downloaded:
+    """From the hub, by us: and all its files, {path, size_bytes, sha256} of each."""
+
+    repo: str
+    commit_sha: str
+    files: Sequence[dict[str, Any]]
 
 
 def origin_of(path: Path) -> Origin:

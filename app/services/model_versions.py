@@ -14,7 +14,7 @@ from pathlib import Path
 from app.errors import Conflict, InvalidInput, NotFound
 from app.services.changes import Change, Changes
 from app.services.engines import EngineRegistry
-from app.services.model_facts import delete_files, describe, version_of
+from app.services.model_facts import as_model, delete_files, describe, paths_of, version_of
 from app.services.model_origin import Origin
 from app.services.models import ModelService
 from app.settings import Settings
@@ -107,7 +107,7 @@ class ModelVersions:
 
 
 def _shown(model: Model, row: ModelVersion) -> InstalledVersion:
-    then = Model(id=model.id, name=model.name, settings=model.settings, **row.facts)
+    then = as_model(model, row.facts)
     path = Path(then.path)
     return InstalledVersion(
         version_id=row.id,
@@ -117,7 +117,7 @@ def _shown(model: Model, row: ModelVersion) -> InstalledVersion:
         quantisation=then.quantisation,
         installed_at=row.installed_at,
         is_in_use=then.path == model.path,
-        is_there=all(file.exists() for file in files_of(path)),
+        is_there=all(file.exists() for file in paths_of(then)),
     )
 
 

@@ -7,7 +7,7 @@ Used by the Models page, the API and the command line. Finds the starter model i
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,14 +17,23 @@ import structlog
 from app.errors import Conflict, InvalidInput, ModelNotFound, ModelUnavailable
 from app.services.changes import Change, Changes
 from app.services.engines import EngineRegistry, ModelStatus
-from app.services.model_facts import delete_files, describe, is_replaced, paths_of, problem_of, spec_from, version_of
+from app.services.model_facts import (
+    as_model,
+    delete_files,
+    describe,
+    is_replaced,
+    paths_of,
+    problem_of,
+    spec_from,
+    version_of,
+)
 from app.services.model_facts import size_on_disk as size_on_disk
-from app.services.model_origin import Origin
+from app.services.model_origin import Downloaded, Origin
 from app.services.model_settings import ModelSettings
 from app.services.model_states import Wanted
 from app.settings import Settings
 from engine.errors import ModelLoadError
-from engine.judge import files_of, judge
+from engine.judge import judge
 from engine.load import ModelSpec
 from engine.lora import Adapter
 from engine.template_doctor import TemplateReport
@@ -53,6 +62,7 @@ class ModelService:
         self._engines = engines
         self._changes = changes
         self._models_dir = settings.models_dir
+        self._removed: list[Callable[[str], Awaitable[None]]] = []
 
     async def list(self) -> list[ModelEntry]:
         rows = await self._db.read(models.list_all)
@@ -94,13 +104,20 @@ class ModelService:
         await self._db.run(models.set_default, model_id)
         self._changes.announce_all(Change("models"))
 
+    def on_removed(self, callback: Callable[[str], Awaitable[None]]) -> None:
+        """`callback(model_id)` when a model and what is ours of its files are gone."""
+        self._removed.append(callback)
+
     async def add(
-        self, path: Path, *, name: str = "", adapters: Sequence[Adapter] = (), origin: Origin | None = None
+        self, path: Path, *, name: str = "", adapters: Sequence[Adapter] = (), origin: Origin | None = None,
+        downloaded: Downloaded | None = None,
     ) -> Model:
         """Make a file known, alone or with adapters over it: each such set is a model of its own. Files stay where they
         are. Raises InvalidInput where they are no model that we can read, or do not fit one another.
         """
         model = await asyncio.to_thread(describe, path, name.strip(), adapters, origin)
+        if downloaded is not None:
+            model.repo, model.commit_sha, model.files = downloaded.repo, downloaded.commit_sha, list(downloaded.files)
         known = await self._db.read(models.list_all)
         same = next((each for each in known if _parts_of(each) == _parts_of(model)), None)
         taken = {STARTER_ID, *(name for each in known for name in (each.id, *ModelSettings.of(each).aliases))}
@@ -122,18 +139,20 @@ class ModelService:
         await self._db.run(models.remove, model.id)     # first: whoever asks for it in between must not load it again
         await self._engines.forget(model.id)
         await asyncio.to_thread(delete_files, files, self._models_dir)
+        for callback in self._removed:
+            await callback(model.id)
         self._changes.announce_all(Change("models"))
 
     async def files_that_go_with(self, model: Model) -> tuple[Path, ...]:
         """Those that `remove` deletes."""
-        own = [model.path, *(each.facts["path"] for each in await self._db.read(models.versions, model.id))]
+        versions = [as_model(model, each.facts) for each in await self._db.read(models.versions, model.id)]
         others = [each for each in await self._db.read(models.list_all) if each.id != model.id]
-        return await asyncio.to_thread(self._ours, model, own, others)
+        return await asyncio.to_thread(self._ours, [model, *versions], others)
 
-    def _ours(self, model: Model, own: Sequence[str], others: Sequence[Model]) -> tuple[Path, ...]:
+    def _ours(self, own: Sequence[Model], others: Sequence[Model]) -> tuple[Path, ...]:
         needed = {path for each in others for path in paths_of(each)}
         folder = self._models_dir.resolve()
-        paths = dict.fromkeys((*paths_of(model), *(path for each in own for path in files_of(Path(each)))))
+        paths = dict.fromkeys(path for each in own for path in paths_of(each))
         return tuple(path for path in paths if path.is_relative_to(folder) and path not in needed)
 
     async def register_starter(self) -> Model | None:

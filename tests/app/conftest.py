@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import io
+import os
+import sys
 from collections.abc import AsyncIterator, Coroutine, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,10 +14,13 @@ import httpx
 import pytest
 import pytest_asyncio
 
+from app import cli
 from app.services.container import Services
 from app.settings import Settings
 from engine.backends.scripted import ScriptedBackend
+from tests.app.command_line import Inglenook, Outcome
 from tests.app.house import PASSWORD, PATIENCE_S, House, Person, Shelf
+from tests.app.hub import Hub
 
 PARIS = "The capital of France is Paris."
 COUNTING = " ".join(str(number) for number in range(1, 200))
@@ -23,10 +29,18 @@ REPLIES = {"France": PARIS, "count": COUNTING, "family": FAMILY, "fox": "The qui
 
 
 @pytest.fixture(scope="session")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+def house_hub() -> Iterator[Hub]:
+    """The one that the house downloads from. Whoever switches faults on switches them off again."""
+    hub = Hub()
+    yield hub
+    hub.close()
+
+
+@pytest.fixture(scope="session")
+def house(tmp_path_factory: pytest.TempPathFactory, house_hub: Hub) -> Iterator[House]:
     """Models: `parrot` answers by REPLIES and is the default; tests may put more."""
     shelf = Shelf()
-    house = House(tmp_path_factory.mktemp("house"), shelf)
+    house = House(tmp_path_factory.mktemp("house"), shelf, hub_endpoint=house_hub.url)
     house.start()
     house.do(shelf.put(house.services, "parrot", lambda: ScriptedBackend(REPLIES)))
     house.do(house.services.models.set_default("parrot"))
@@ -74,6 +88,36 @@ def anna(house: House, admin: Person) -> Person:
 @pytest.fixture(scope="session")
 def ben(house: House, admin: Person) -> Person:
     return house.person("Ben")
+
+
+@pytest.fixture
+def hub() -> Iterator[Hub]:
+    hub = Hub()
+    yield hub
+    hub.close()
+
+
+@pytest.fixture
+def data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in [name for name in os.environ if name.startswith("INGLENOOK_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("INGLENOOK_DATA_DIR", str(tmp_path / "data"))
+    return tmp_path / "data"
+
+
+@pytest.fixture
+def inglenook(data_dir: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Inglenook:
+    def call(*arguments: str, stdin: str | bytes | io.BufferedReader = "") -> Outcome:
+        data = stdin.encode() if isinstance(stdin, str) else stdin
+        given = io.BytesIO(data) if isinstance(data, bytes) else data
+        monkeypatch.setattr(sys, "argv", ["inglenook", *arguments])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(given))
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        captured = capsys.readouterr()
+        return Outcome(int(ended.value.code or 0), captured.out, captured.err)
+
+    return call
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ from engine.engine import Engine, EngineInfo
 from engine.load import LoadLimits, ModelSpec
 from engine.local import LocalEngine
 from store import models
-from store.tables import Model
+from store.tables import Model, User
 
 T = TypeVar("T")
 
@@ -124,9 +124,9 @@ def _describe(spec: ModelSpec, embedder: EmbedderInfo) -> EngineInfo:
 class House:
     """A real server on a port of its own, in a thread of this process."""
 
-    def __init__(self, data_dir: Path, shelf: Shelf) -> None:
+    def __init__(self, data_dir: Path, shelf: Shelf, **settings: Any) -> None:
         self.shelf = shelf
-        self._server = Server(Settings(data_dir=data_dir, port=0), loader=shelf.load)
+        self._server = Server(Settings(data_dir=data_dir, port=0, **settings), loader=shelf.load)
         self._thread = threading.Thread(target=self._run, name="house")
         self._is_ready = threading.Event()
 
@@ -144,10 +144,12 @@ class House:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(PATIENCE_S)
 
     def person(self, name: str) -> Person:
-        user = self.do(self.services.accounts.add_user(name, PASSWORD))
+        return self.signed_in(self.do(self.services.accounts.add_user(name, PASSWORD)))
+
+    def signed_in(self, user: User) -> Person:
         session = self.do(self.services.accounts.start_session(user))
         key_row, key = self.do(self.services.accounts.create_key(user.id, "test"))
-        return Person(user.id, name, session, key, key_row.id, self.url)
+        return Person(user.id, user.name, session, key, key_row.id, self.url)
 
     def _run(self) -> None:
         self._server.run(self._on_ready)

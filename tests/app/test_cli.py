@@ -10,9 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,45 +18,13 @@ import httpx
 import pytest
 
 from app import cli
+from tests.app.command_line import Inglenook
 from tests.app.elsewhere import chatgpt_conversation, write_json
 from tests.engine.tiny_gguf import write_tiny_gguf
 from tests.engine.tiny_lora import random_factors, write_tiny_adapter
 
 PASSWORD = "correct horse battery"
 PATIENCE_S = 60
-
-
-@dataclass(frozen=True)
-class Outcome:
-    exit_code: int
-    out: str
-    err: str
-
-
-Inglenook = Callable[..., Outcome]
-
-
-@pytest.fixture
-def data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in [name for name in os.environ if name.startswith("INGLENOOK_")]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("INGLENOOK_DATA_DIR", str(tmp_path / "data"))
-    return tmp_path / "data"
-
-
-@pytest.fixture
-def inglenook(data_dir: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Inglenook:
-    def call(*arguments: str, stdin: str | bytes | io.BufferedReader = "") -> Outcome:
-        data = stdin.encode() if isinstance(stdin, str) else stdin
-        given = io.BytesIO(data) if isinstance(data, bytes) else data
-        monkeypatch.setattr(sys, "argv", ["inglenook", *arguments])
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(given))
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        captured = capsys.readouterr()
-        return Outcome(int(ended.value.code or 0), captured.out, captured.err)
-
-    return call
 
 
 @pytest.fixture
@@ -110,6 +76,8 @@ class TestHelp:
             "users disable", "users enable", "keys create", "keys list", "keys revoke", "models list", "models add",
             "models optimize", "models found", "models show", "models set", "models budget", "models update",
             "models rollback",
+            "models optimize", "models search", "models files", "models pull", "models downloads", "models pause",
+            "models resume", "models cancel", "models token",
         ],
     )
     def test_every_command_explains_itself(self, inglenook: Inglenook, command: str) -> None:

@@ -183,6 +183,8 @@ class ChatPage:
     # --- bringing the page up to date ---------------------------------------------------------------------------------
 
     def _on_change(self, change: Change) -> None:
+        if change.kind == "downloads":      # twice a second while one runs, and nothing here shows it
+            return
         is_here = self._wanted_id is not None and self._wanted_id == change.conversation_id
         self._mark_stale("models" if change.kind == "models" else "thread" if is_here else "list")
 

@@ -1,0 +1,56 @@
+"""Whether there is room: checked with numbers before anything is fetched, and again while it comes. Any thread."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from app.errors import Conflict
+
+KEPT_FREE_BYTES = 2 * 10**9         # of the volume: the database must go on being written
+NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
+
+
+class NoRoom(Conflict):
+    pass
+
+
+def free_bytes(folder: Path) -> int:
+    """Of the volume on which it is, or will be. Raises OSError."""
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    return shutil.disk_usage(folder).free
+
+
+@dataclass(frozen=True, slots=True)
+class Disk:
+    kept_free_bytes: int = KEPT_FREE_BYTES
+    free: Callable[[Path], int] = free_bytes
+
+    def check(self, folder: Path, needed_bytes: int, promised_bytes: int = 0) -> None:
+        """Raises NoRoom with numbers. `promised_bytes`: what other downloads are still to bring here."""
+        free = self.free(folder)
+        if needed_bytes + promised_bytes + self.kept_free_bytes <= free:
+            return
+        beside = f", {in_gb(promised_bytes)} are promised to other downloads" if promised_bytes else ""
+        raise NoRoom(
+            f"There is no room: {in_gb(needed_bytes)} are still to come{beside}, {in_gb(self.kept_free_bytes)} of the "
+            f"disk stay free, and {in_gb(free)} are free in {folder}. Free "
+            f"{in_gb(needed_bytes + promised_bytes + self.kept_free_bytes - free)} and try again."
+        )
+
+    def check_while_running(self, folder: Path) -> None:
+        if (free := self.free(folder)) < self.kept_free_bytes:
+            raise self.full(folder, free)
+
+    def full(self, folder: Path, free: int | None = None) -> NoRoom:
+        left = "" if free is None else f" ({in_gb(free)} are left of {in_gb(self.kept_free_bytes)} that stay free)"
+        return NoRoom(f"The disk of {folder} is full{left}. Free some space, then resume: nothing is lost.")
+
+
+def in_gb(num_bytes: int) -> str:
+    """As shops and file managers count: GB of 10^9 bytes."""
+    return f"{num_bytes / 1e9:,.1f} GB" if num_bytes >= 1e8 else f"{num_bytes / 1e6:,.1f} MB"

@@ -1,0 +1,142 @@
+"""Where the bytes of one file come from: the hub says, once, and whoever it names is then asked for stretches.
+
+The hub's token goes to the hub alone: the host that it sends us to has its permission in the address. On the hub's
+thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import httpx
+
+from app.errors import HubError
+from app.hub.client import HubClient, check_answer, same_origin, unreachable
+from app.hub.files import RemoteFile
+
+MAX_REDIRECTS = 5
+_CONTENT_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+|\*)")
+
+
+class SourceChanged(HubError):
+    """What lies there is no longer what was begun."""
+
+
+class IgnoresRanges(HubError):
+    """The source sends other bytes than it was asked for: only its whole answer can be trusted."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Location:
+    url: str
+    is_hub: bool
+
+
+class Source:
+    def __init__(self, client: HubClient, repo: str, commit_sha: str, file: RemoteFile) -> None:
+        self._client = client
+        self._repo = repo
+        self._commit_sha = commit_sha
+        self._file = file
+        self._location: _Location | None = None
+        self._resolving = asyncio.Lock()
+
+    @asynccontextmanager
+    async def open(self, start: int, end: int, etag: str) -> AsyncIterator[httpx.Response]:
+        """An answer with the bytes [start, end), of the version `etag` if that is known; its body is still to be read.
+
+        Raises SourceChanged, IgnoresRanges, and what `app.hub.client` raises.
+        """
+        is_whole = (start, end) == (0, self._file.size_bytes)
+        async with self._resolving:         # several connections begin at once
+            location = self._location = self._location or await self._resolve()
+        headers = dict(self._client.headers()) if location.is_hub else {}
+        headers["Accept-Encoding"] = "identity"
+        if not is_whole:
+            headers["Range"] = f"bytes={start}-{end - 1}"
+            if etag and not etag.startswith("W/"):
+                headers["If-Range"] = etag
+        try:
+            async with self._client.http.stream("GET", location.url, headers=headers) as response:
+                self._check(response, location, start, end, is_whole=is_whole, etag=etag)
+                yield response
+        except httpx.HTTPError as error:
+            raise unreachable(location.url, error) from error
+
+    def forget_location(self) -> None:
+        """Addresses with a signature expire; the next `open` asks the hub again."""
+        self._location = None
+
+    async def _resolve(self) -> _Location:
+        """Follow the hub to the file, and make sure that it is still the same."""
+        self._client.check_online()
+        url = self._client.url_of(self._repo, self._commit_sha, self._file.name)
+        for _ in range(MAX_REDIRECTS):
+            headers = self._client.headers() | {"Accept-Encoding": "identity"}
+            try:
+                response = await self._client.http.request("HEAD", url, headers=headers)
+            except httpx.HTTPError as error:
+                raise unreachable(self._client.endpoint, error) from error
+            check_answer(response, self._repo)
+            self._check_identity(response)
+            if not response.is_redirect:
+                return _Location(url, is_hub=True)
+            target = httpx.URL(url).join(response.headers.get("location", ""))
+            if not same_origin(target, httpx.URL(self._client.endpoint)):
+                return _Location(self._checked(str(target)), is_hub=False)
+            url = str(target)
+        raise HubError("The model hub sends us in a circle. Try again later.")
+
+    def _check_identity(self, response: httpx.Response) -> None:
+        """What the hub says of the file now, where it does: its content's hash, as an ETag, and its size."""
+        own = {} if response.is_redirect else response.headers
+        etag = response.headers.get("x-linked-etag", own.get("etag", "")).removeprefix("W/").strip('"').lower()
+        size = response.headers.get("x-linked-size", own.get("content-length"))
+        looks_like_hash = len(etag) == len(self._file.etag) and set(etag) <= set("0123456789abcdef")
+        if (looks_like_hash and etag != self._file.etag) or (size is not None and size != str(self._file.size_bytes)):
+            raise self._changed()
+
+    def _check(
+        self, response: httpx.Response, location: _Location, start: int, end: int, *, is_whole: bool, etag: str
+    ) -> None:
+        status, headers = response.status_code, response.headers
+        if not location.is_hub and status in (401, 403, 404, 410):
+            self.forget_location()
+            raise HubError(f"The address of {self._file.name} has expired. Resume the download.")
+        if response.is_redirect:
+            self.forget_location()
+            raise HubError("The source sends us somewhere else in the middle of a file. Try again later.")
+        if status == 416:
+            raise self._changed()
+        check_answer(response, self._repo)
+        if headers.get("content-encoding", "identity") != "identity":
+            raise IgnoresRanges(f"The source of {self._file.name} sends it compressed, unasked.")
+        if etag and headers.get("etag", etag) != etag:
+            raise self._changed()
+        if status == 200 and not is_whole:
+            raise IgnoresRanges(f"The source of {self._file.name} sends the whole file where a part was asked for.")
+        if status == 206:
+            found = _CONTENT_RANGE.fullmatch(headers.get("content-range", "").strip())
+            if found is None or int(found[1]) != start or int(found[2]) >= end:
+                raise IgnoresRanges(f"The source of {self._file.name} sends another part than was asked for.")
+            if found[3] not in ("*", str(self._file.size_bytes)):
+                raise self._changed()
+        elif status != 200:
+            raise HubError(f"The source of {self._file.name} answers with {status}. Try again later.")
+        elif headers.get("content-length", str(self._file.size_bytes)) != str(self._file.size_bytes):
+            raise self._changed()
+
+    def _checked(self, url: str) -> str:
+        if self._client.endpoint.startswith("https://") and not url.startswith("https://"):
+            raise HubError("The model hub sends us to an address without encryption. It was not followed.")
+        return url
+
+    def _changed(self) -> SourceChanged:
+        return SourceChanged(
+            f"{self._file.name} is not the file any more that was begun: it was replaced at its source. Resume, and "
+            "the new one is downloaded from its beginning."
+        )

@@ -1,0 +1,110 @@
+"""The model hub for the rest of Inglenook: search, a model's page, the token. Called on the event loop.
+
+Whatever goes over the network runs on the hub's own thread, where the one client of this process lives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+from app.errors import HubError
+from app.hub.client import FoundModel, HubClient, ModelPage, Sort
+from app.hub.files import Variant
+from app.hub.head import read_remote_header
+from app.hub.thread import LoopThread
+from app.hub.token import TokenStore
+from app.services.engines import EngineRegistry
+from app.settings import Settings
+from app.vault import Vault
+from engine.errors import ModelLoadError
+from engine.fit import Fit, Verdict, judge
+from engine.gguf import GgufHeader
+from store.database import Database
+
+T = TypeVar("T")
+
+MAX_HEADERS_KEPT = 64
+
+
+class HubService:
+    """Every call raises HubError, at once where this machine is offline, or NotFound."""
+
+    def __init__(self, db: Database, engines: EngineRegistry, settings: Settings, vault: Vault) -> None:
+        self.tokens = TokenStore(db, vault, settings)
+        self._engines = engines
+        self._settings = settings
+        self._headers: dict[str, GgufHeader] = {}       # by the first file's hash
+        self._thread = LoopThread("hub")
+        self._client: HubClient | None = None           # touched on the hub's thread only
+
+    async def search(
+        self, text: str = "", *, file_format: str = "gguf", licence: str = "", parameters: str = "",
+        sort: Sort = "downloads", limit: int = 30,
+    ) -> list[FoundModel]:
+        return await self.run(lambda client: client.search(
+            text, file_format=file_format, licence=licence, parameters=parameters, sort=sort, limit=limit
+        ))
+
+    async def page(self, repo: str, revision: str = "main") -> ModelPage:
+        return await self.run(lambda client: client.page(repo, revision))
+
+    async def card(self, page: ModelPage) -> str:
+        """Markdown from a stranger: whoever shows it cleans it."""
+        return await self.run(lambda client: client.card(page.model.repo, page.commit_sha))
+
+    async def fit(self, repo: str, commit_sha: str, variant: Variant) -> Fit:
+        """What the loader would do with it here, from its header at the hub. Never raises HubError: it is UNKNOWN then.
+        """
+        try:
+            return await self._judge(await self._header(repo, commit_sha, variant))
+        except (HubError, ModelLoadError) as error:
+            return Fit(verdict=Verdict.UNKNOWN, reason=str(error))
+
+    async def fits(self, page: ModelPage) -> dict[str, Fit]:
+        """Of all variants of a page, by label: one header is read, and the weights of the others follow from sizes."""
+        ggufs = [each for each in page.variants if each.file_format == "gguf" and not each.missing]
+        unknown = Fit(verdict=Verdict.UNKNOWN, reason="Only of GGUF files it is known beforehand whether they fit.")
+        fits = {each.label: unknown for each in page.variants}
+        if not ggufs:
+            return fits
+        try:
+            header = await self._header(page.model.repo, page.commit_sha, ggufs[0])
+        except (HubError, ModelLoadError) as error:
+            return fits | {each.label: Fit(verdict=Verdict.UNKNOWN, reason=str(error)) for each in ggufs}
+        for each in ggufs:
+            fits[each.label] = await self._judge(header, scale=each.size_bytes / ggufs[0].size_bytes)
+        return fits
+
+    async def run(self, work: Callable[[HubClient], Coroutine[Any, Any, T]]) -> T:
+        """`work` runs on the hub's thread. Cancelling this cancels it, and waits for its end."""
+        return await self._thread.run(self._with_client(work, await self.tokens.get()))
+
+    async def close(self) -> None:
+        """Ends what is under way. Idempotent."""
+        if self._client is not None:
+            await self._thread.run(self._client.close())
+            self._client = None
+        await self._thread.close()
+
+    async def _header(self, repo: str, commit_sha: str, variant: Variant) -> GgufHeader:
+        key = variant.files[0].etag
+        if key not in self._headers:
+            header = await self.run(lambda client: read_remote_header(client, repo, commit_sha, variant))
+            while len(self._headers) >= MAX_HEADERS_KEPT:
+                del self._headers[next(iter(self._headers))]
+            self._headers[key] = header
+        return self._headers[key]
+
+    async def _judge(self, header: GgufHeader, scale: float = 1.0) -> Fit:
+        """As if it were the only one: loaded models make room for another."""
+        held_bytes = sum(
+            engine.info.weight_bytes + engine.metrics().held_bytes for engine in self._engines.loaded().values()
+        )
+        return await judge(header, self._engines.limits, scale=scale, reclaimable_bytes=held_bytes)
+
+    async def _with_client(self, work: Callable[[HubClient], Coroutine[Any, Any, T]], token: str | None) -> T:
+        if self._client is None:
+            self._client = HubClient(self._settings.hub_endpoint, is_offline=self._settings.hub_offline)
+        self._client.token = token
+        return await work(self._client)

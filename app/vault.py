@@ -1,0 +1,57 @@
+"""Secrets that must be read again: tokens and keys of other services, sealed in the database. Any thread.
+
+The key is a file beside it, for its owner's eyes only, so that a copy of the database tells nobody a secret. Whoever
+can read the whole data folder can read them, as Inglenook itself has to.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from secrets import token_hex
+
+import structlog
+from cryptography.fernet import Fernet, InvalidToken
+
+KEY_FILE_NAME = "secrets.key"
+
+log = structlog.get_logger(__name__)
+
+
+class Vault:
+    """AES in CBC mode with an HMAC (Fernet). The key is made when something is sealed for the first time."""
+
+    def __init__(self, data_dir: Path) -> None:
+        self._path = data_dir / KEY_FILE_NAME
+
+    def seal(self, secret: str) -> str:
+        """Raises OSError where no key can be kept."""
+        return Fernet(self._key()).encrypt(secret.encode()).decode("ascii")
+
+    def open(self, sealed: str) -> str | None:
+        """None where the key is another, or gone: the secret has to be entered again."""
+        try:
+            return Fernet(self._path.read_bytes()).decrypt(sealed.encode()).decode()
+        except (OSError, InvalidToken, ValueError):
+            log.warning("a stored secret cannot be read; enter it again", key_file=str(self._path))
+            return None
+
+    def _key(self) -> bytes:
+        with suppress(FileNotFoundError):
+            return self._path.read_bytes()
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        draft = self._path.with_name(f"{KEY_FILE_NAME}.{token_hex(8)}")
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
+            out.write(Fernet.generate_key())
+            out.flush()
+            os.fsync(out.fileno())
+        try:
+            os.link(draft, self._path)          # the first wins, whole
+        except FileExistsError:
+            pass
+        except OSError:                         # a file system without links
+            draft.replace(self._path)
+        finally:
+            draft.unlink(missing_ok=True)
+        return self._path.read_bytes()
