@@ -17,6 +17,7 @@ from engine.errors import ModelLoadError
 from engine.judge import files_of, judge
 from engine.load import ModelSpec
 from engine.lora import Adapter
+from engine.safetensors import ENDING
 from store.tables import Model
 
 _PART = re.compile(r"-\d{5}-of-\d{5}$")
@@ -39,7 +40,7 @@ def describe(path: Path, name: str = "", adapters: Sequence[Adapter] = (), origi
     stems = [adapter.path.stem for adapter in adapters]
     stem = _stem(path, origin)
     return Model(
-        id=_slug(name if name and adapters else "-".join([stem, *stems])),
+        id=_slug(name if name and (adapters or path.is_dir()) else "-".join([stem, *stems])),
         name=name or " + ".join([judgement.name or stem, *stems]),
         path=str(path),
         file_format=judgement.file_format,
@@ -143,9 +144,11 @@ def is_replaced(model: Model) -> bool:
 
 
 def _stamp(path: Path) -> tuple[int, int]:
-    """Bytes and last change of all files. Raises OSError."""
-    stats = [file.stat() for file in files_of(path)]
-    return sum(stat.st_size for stat in stats), max(stat.st_mtime_ns for stat in stats)
+    """Bytes of all files with weights, last change of all that belong to it. Raises OSError."""
+    stats = {file: file.stat() for file in files_of(path)}
+    is_folder = path.is_dir()
+    size_bytes = sum(stat.st_size for file, stat in stats.items() if not is_folder or file.suffix == ENDING)
+    return size_bytes, max(stat.st_mtime_ns for stat in stats.values())
 
 
 def paths_of(model: Model) -> list[Path]:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from engine.backends.scripted_tokenizer import HERMES_TEMPLATE
+from tests.app.command_line import Inglenook
 from tests.app.other_apps import put_in_lm_studio, put_in_ollama
-from tests.app.test_cli import Inglenook, data_dir, inglenook  # noqa: F401 - fixtures
 from tests.engine.tiny_gguf import write_tiny_gguf
 
 
@@ -25,19 +25,19 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def tiny(inglenook: Inglenook, tmp_path: Path) -> Path:  # noqa: F811
+def tiny(inglenook: Inglenook, tmp_path: Path) -> Path:
     path = write_tiny_gguf(tmp_path / "tiny.gguf")
     assert inglenook("models", "add", str(path)).exit_code == 0
     return path
 
 
 class TestFound:
-    def test_says_that_there_is_nothing(self, inglenook: Inglenook) -> None:  # noqa: F811
+    def test_says_that_there_is_nothing(self, inglenook: Inglenook) -> None:
         outcome = inglenook("models", "found")
         assert (outcome.exit_code, outcome.out.startswith("No other app has models here.")) == (0, True)
 
     def test_lists_what_there_is_and_adds_it_by_its_name(
-        self, inglenook: Inglenook, tmp_path: Path, home: Path  # noqa: F811
+        self, inglenook: Inglenook, tmp_path: Path, home: Path
     ) -> None:
         put_in_ollama(tmp_path / "ollama")
         put_in_lm_studio(home / ".lmstudio", "p/m/x-00001-of-00002.gguf")
@@ -53,7 +53,7 @@ class TestFound:
 
 
 class TestShow:
-    def test_tells_everything(self, inglenook: Inglenook, tiny: Path) -> None:  # noqa: F811
+    def test_tells_everything(self, inglenook: Inglenook, tiny: Path) -> None:
         shown = inglenook("models", "show", "tiny").out
         facts = {line[2:12].strip(): line[12:] for line in shown.splitlines()[1:] if line[2:3] != " "}
         assert shown.startswith("Tiny 0 (tiny)\n")
@@ -65,19 +65,19 @@ class TestShow:
         assert facts["Template"] == "fit for chat"
         assert "            - It has no place for tools: the model cannot call any.\n" in shown
 
-    def test_says_what_is_wrong_with_a_template(self, inglenook: Inglenook, tmp_path: Path) -> None:  # noqa: F811
+    def test_says_what_is_wrong_with_a_template(self, inglenook: Inglenook, tmp_path: Path) -> None:
         base = write_tiny_gguf(tmp_path / "base.gguf", chat_template=None)
         inglenook("models", "add", str(base))
         shown = inglenook("models", "show", "base").out
         assert "Template  not fit for chat\n" in shown
         assert "! It has no chat template: it is a base model, for completion only." in shown
 
-    def test_says_that_the_file_is_gone(self, inglenook: Inglenook, tiny: Path) -> None:  # noqa: F811
+    def test_says_that_the_file_is_gone(self, inglenook: Inglenook, tiny: Path) -> None:
         tiny.unlink()
         assert f"Problem   {tiny} is gone." in inglenook("models", "show", "tiny").out
         assert f"{tiny} is gone." in inglenook("models", "list").out
 
-    def test_says_what_would_fit(self, inglenook: Inglenook, tiny: Path) -> None:  # noqa: F811
+    def test_says_what_would_fit(self, inglenook: Inglenook, tiny: Path) -> None:
         assert inglenook("models", "budget", "0.0001").out == "0.0001 GiB for all models together.\n"
         assert "of the memory budget are left" in inglenook("models", "show", "tiny").out
         assert inglenook("models", "budget", "auto").out == "As much as the machine has.\n"
@@ -85,13 +85,13 @@ class TestShow:
         assert inglenook("models", "budget", "-5").exit_code == 2
         assert inglenook("models", "budget", "0").exit_code == 1
 
-    def test_knows_no_dodo(self, inglenook: Inglenook) -> None:  # noqa: F811
+    def test_knows_no_dodo(self, inglenook: Inglenook) -> None:
         assert inglenook("models", "show", "dodo").exit_code == 1
 
 
 class TestSet:
     def test_changes_what_is_said_and_auto_takes_it_back(
-        self, inglenook: Inglenook, tiny: Path, tmp_path: Path  # noqa: F811
+        self, inglenook: Inglenook, tiny: Path, tmp_path: Path
     ) -> None:
         template = tmp_path / "hermes.jinja"
         template.write_text(HERMES_TEMPLATE)
@@ -123,14 +123,14 @@ class TestSet:
         ((), "say what is to change", 2),
     ])
     def test_refuses_in_a_line(
-        self, inglenook: Inglenook, tiny: Path, arguments: tuple[str, ...], words: str, code: int  # noqa: F811
+        self, inglenook: Inglenook, tiny: Path, arguments: tuple[str, ...], words: str, code: int
     ) -> None:
         outcome = inglenook("models", "set", "tiny", *arguments)
         assert outcome.exit_code == code
         assert words in outcome.err
 
 
-def test_an_update_can_be_taken_back(inglenook: Inglenook, tiny: Path, tmp_path: Path) -> None:  # noqa: F811
+def test_an_update_can_be_taken_back(inglenook: Inglenook, tiny: Path, tmp_path: Path) -> None:
     newer = write_tiny_gguf(tmp_path / "newer.gguf", seed=1, context_tokens=2048)
     assert inglenook("models", "update", "tiny", str(newer)).out.startswith("Tiny 0 is newer.gguf, ")
     shown = inglenook("models", "show", "tiny").out
@@ -144,6 +144,6 @@ def test_an_update_can_be_taken_back(inglenook: Inglenook, tiny: Path, tmp_path:
     assert back.out.startswith("Tiny 0 is newer.gguf, ")
 
 
-def test_a_rollback_needs_a_version_to_go_back_to(inglenook: Inglenook, tiny: Path) -> None:  # noqa: F811
+def test_a_rollback_needs_a_version_to_go_back_to(inglenook: Inglenook, tiny: Path) -> None:
     outcome = inglenook("models", "rollback", "tiny")
     assert (outcome.exit_code, outcome.err) == (1, "inglenook: Tiny 0 has no earlier version here.\n")
