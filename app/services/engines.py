@@ -170,9 +170,20 @@ class EngineRegistry:
                 if place.loading is None and place.engine is None:
                     place.loading = asyncio.create_task(self._load(wanted, place, makes_room))
             if place.loading is not None:
-                await _outcome(place.loading, model_id)
+                await self._wait_for(place, place.loading, model_id)
+                if place.engine is not None and place.unloading is None:
+                    return place.engine, place          # though it may be drained already, for who comes next
                 if not makes_room and place.state is ModelState.FAILED:
                     raise ModelUnavailable(place.reason)
+
+    async def _wait_for(self, place: Place, loading: asyncio.Task[None], model_id: str) -> None:
+        """What is being loaded for somebody is not idle, though nobody has it yet: else another would take its room."""
+        place.num_waiting += 1
+        try:
+            await _outcome(loading, model_id)
+        finally:
+            place.num_waiting -= 1
+            self._released.set()
 
     def _check_failure(self, place: Place) -> None:
         if place.state is not ModelState.FAILED:
@@ -207,7 +218,7 @@ class EngineRegistry:
 
     async def _load_with_room(self, spec: ModelSpec, place: Place, makes_room: bool) -> Engine:
         while True:
-            has_idle = makes_room and any(each.num_borrowers == 0 for each in self._removable().values())
+            has_idle = makes_room and any(each.is_idle for each in self._removable().values())
             try:
                 return await self.loader(spec, self._limits_now(is_picky=has_idle))
             except OutOfMemory as error:
@@ -238,7 +249,7 @@ class EngineRegistry:
         try:
             while others := self._removable():
                 by_use = sorted(others, key=lambda model_id: others[model_id].last_used_s)
-                idle = next((model_id for model_id in by_use if others[model_id].num_borrowers == 0), None)
+                idle = next((model_id for model_id in by_use if others[model_id].is_idle), None)
                 if idle is not None:
                     await self.unload(idle)
                     return True
@@ -274,7 +285,7 @@ class EngineRegistry:
 
     def _expire(self, model_id: str, place: Place) -> None:
         place.expiry = None
-        if place.engine is not None and place.state is ModelState.READY and place.num_borrowers == 0:
+        if place.engine is not None and place.state is ModelState.READY and place.is_idle:
             self._begin_to_unload(model_id, place, place.engine)
 
     def _begin_to_unload(self, model_id: str, place: Place, engine: Engine) -> None:

@@ -50,6 +50,7 @@ class Place:
     reason: str = ""
     engine: Engine | None = None
     num_borrowers: int = 0
+    num_waiting: int = 0                    # who will borrow it, or wants it loaded, as soon as it is
     last_used_s: float = 0.0
     failed_at_s: float = 0.0
     is_retired: bool = False                # it goes as soon as nobody uses it
@@ -58,3 +59,7 @@ class Place:
     settled: asyncio.Event = field(default_factory=asyncio.Event)       # it is not DRAINING
     loading: asyncio.Task[None] | None = None
     unloading: asyncio.Task[None] | None = None
+
+    @property
+    def is_idle(self) -> bool:
+        return self.num_borrowers == 0 and self.num_waiting == 0
