@@ -10,12 +10,16 @@ from datetime import datetime
 from sqlalchemy import delete
 from sqlmodel import Session, col, select
 
-from store.tables import Conversation, now
+from store.tables import Conversation, TitleSource, WhenFull, now
 
 
 def list_recent(session: Session, user_id: str, *, limit: int, before: datetime | None = None) -> list[Conversation]:
-    """Newest first. `before` is the `updated_at` of the last one seen, for the next page."""
-    statement = select(Conversation).where(Conversation.user_id == user_id, col(Conversation.deleted_at).is_(None))
+    """Newest first, without the archive. `before` is the `updated_at` of the last one seen, for the next page."""
+    statement = select(Conversation).where(
+        Conversation.user_id == user_id,
+        col(Conversation.deleted_at).is_(None),
+        col(Conversation.archived_at).is_(None),
+    )
     if before is not None:
         statement = statement.where(Conversation.updated_at < before)
     return list(session.exec(statement.order_by(col(Conversation.updated_at).desc()).limit(limit)))
@@ -40,10 +44,30 @@ def create(session: Session, user_id: str, *, title: str = "", model_id: str | N
 
 
 def rename(session: Session, user_id: str, conversation_id: str, title: str) -> Conversation | None:
-    """Leaves `updated_at` alone: a new name does not move it in the list."""
+    """By hand. Leaves `updated_at` alone: a new name does not move it in the list."""
     conversation = get(session, user_id, conversation_id)
     if conversation is not None:
-        conversation.title = title
+        conversation.title, conversation.title_source = title, TitleSource.PERSON
+    return conversation
+
+
+
+
+def name_by_model(session: Session, user_id: str, conversation_id: str, title: str) -> bool:
+    """False where it has a better name already: a person's, or a model's."""
+    conversation = get(session, user_id, conversation_id)
+    if conversation is None or conversation.title_source is not TitleSource.WORDS:
+        return False
+    conversation.title, conversation.title_source = title, TitleSource.MODEL
+    return True
+
+
+def set_when_full(
+    session: Session, user_id: str, conversation_id: str, when_full: WhenFull
+) -> Conversation | None:
+    conversation = get(session, user_id, conversation_id)
+    if conversation is not None:
+        conversation.when_full = when_full
     return conversation
 
 

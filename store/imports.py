@@ -17,8 +17,9 @@ from sqlalchemy import insert
 from sqlmodel import Session, col, select
 
 from store import conversations
+from store.chat_places import ChatPlace, place_imported
 from store.messages import AnswerStats
-from store.tables import Conversation, Message, MessageRole, MessageStatus
+from store.tables import Conversation, Message, MessageRole, MessageStatus, TitleSource
 
 _PERSON = b"inglenook import"        # never to change: ids that were given out hang on it
 
@@ -44,6 +45,8 @@ class IncomingConversation:
     messages: tuple[IncomingMessage, ...]       # at least one; each after its parent
     current_source_id: str                      # the leaf that is shown
     model_id: str | None = None
+    title_source: TitleSource = TitleSource.PERSON
+    place: ChatPlace = field(default_factory=ChatPlace)
 
 
 class Merged(StrEnum):
@@ -61,10 +64,11 @@ def merge(session: Session, user_id: str, incoming: IncomingConversation) -> Mer
     if conversation is None:
         conversation = Conversation(
             id=derived_id, user_id=user_id, title=incoming.title, model_id=incoming.model_id,
-            created_at=incoming.created_at, updated_at=incoming.updated_at,
+            created_at=incoming.created_at, updated_at=incoming.updated_at, title_source=incoming.title_source,
         )
         session.add(conversation)
         session.flush()
+        place_imported(session, conversation, incoming.place)
         merged = Merged.ADDED
     else:
         merged = Merged.ADDED if conversation.deleted_at else Merged.KNOWN
@@ -91,13 +95,15 @@ def _place(
         parent_id = ids[message.parent_source_id] if message.parent_source_id is not None else None
         same = here.get(message.source_id)
         if same is not None and same.parent_id == parent_id and _is_same(same, message):
-            ids[message.source_id] = same.id
+            ids[message.source_id], same.deleted_at = same.id, None
             continue
         message_id = _derived_id(
             parent_id or conversation_id, message.source_id, message.role, message.content, message.reasoning
         )
         ids[message.source_id] = message_id
-        if message_id not in here:
+        if message_id in here:
+            here[message_id].deleted_at = None      # as a chat, a message that is imported again is back
+        else:
             rows[message_id] = _row(conversation_id, message_id, parent_id, message)
     return ids, list(rows.values())
 
@@ -122,6 +128,7 @@ def _row(conversation_id: str, message_id: str, parent_id: str | None, message: 
         "status": message.status,
         "created_at": message.created_at,
         **{name: message.stats.get(name) for name in AnswerStats.__annotations__},
+        "num_left_out": 0,
     }
 
 

@@ -7,9 +7,7 @@ other. The rest are for the server's own generations, which were checked when th
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypedDict, Unpack
 
 from sqlalchemy import update
@@ -18,6 +16,7 @@ from sqlmodel import Session, col, select
 from store import conversations
 from store.errors import AnswerInProgress
 from store.tables import Conversation, Message, MessageRole, MessageStatus, now
+from store.tree import Tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +40,9 @@ class AnswerStats(TypedDict, total=False):
     completion_tokens: int | None
     time_to_first_token_s: float | None
     duration_s: float | None
+    reasoning_s: float | None
+    num_left_out: int
+    first_message_id: str | None
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
@@ -50,7 +52,12 @@ def get(session: Session, user_id: str, message_id: str) -> Message | None:
     return session.exec(
         select(Message)
         .join(Conversation, col(Conversation.id) == Message.conversation_id)
-        .where(Message.id == message_id, Conversation.user_id == user_id, col(Conversation.deleted_at).is_(None))
+        .where(
+            Message.id == message_id,
+            Conversation.user_id == user_id,
+            col(Conversation.deleted_at).is_(None),
+            col(Message.deleted_at).is_(None),
+        )
     ).first()
 
 
@@ -64,7 +71,7 @@ def branch(
     conversation = conversations.get(session, user_id, conversation_id)
     if conversation is None:
         return None
-    tree = _Tree.load(session, conversation_id)
+    tree = Tree.load(session, conversation_id)
     leaf_id = leaf_id or conversation.current_message_id
     if leaf_id is None:
         return []
@@ -81,56 +88,7 @@ def tree(session: Session, user_id: str, conversation_id: str) -> tuple[Conversa
     if conversation is None:
         return None
     rows = {row.id: row for row in session.exec(select(Message).where(Message.conversation_id == conversation_id))}
-    return conversation, [rows[message_id] for message_id in _Tree.load(session, conversation_id).parents_first()]
-
-
-@dataclass(frozen=True, slots=True)
-class _Tree:
-    """A conversation's shape without its texts, oldest message first."""
-
-    parents: dict[str, str | None] = field(default_factory=dict)
-    children: dict[str | None, list[str]] = field(default_factory=lambda: defaultdict(list))
-
-    @classmethod
-    def load(cls, session: Session, conversation_id: str) -> _Tree:
-        tree = cls()
-        rows = session.exec(
-            select(Message.id, Message.parent_id)
-            .where(Message.conversation_id == conversation_id)
-            .order_by(col(Message.created_at), col(Message.id))
-        )
-        for message_id, parent_id in rows:
-            tree.parents[message_id] = parent_id
-            tree.children[parent_id].append(message_id)
-        return tree
-
-    def siblings(self, message_id: str) -> tuple[str, ...]:
-        return tuple(self.children[self.parents[message_id]])
-
-    def path(self, leaf_id: str) -> list[str]:
-        path: list[str] = []
-        message_id: str | None = leaf_id
-        while message_id is not None:
-            path.append(message_id)
-            message_id = self.parents[message_id]
-        return path[::-1]
-
-    def parents_first(self) -> Iterator[str]:
-        waiting = [*reversed(self.children[None])]
-        while waiting:
-            message_id = waiting.pop()
-            yield message_id
-            waiting.extend(reversed(self.children.get(message_id, ())))
-
-    def newest_leaf(self, root_id: str) -> str:
-        """Of what hangs under `root_id`; itself if nothing does."""
-        under, waiting = set(), [root_id]
-        while waiting:
-            message_id = waiting.pop()
-            under.add(message_id)
-            waiting.extend(self.children.get(message_id, ()))
-        leaves = (message_id for message_id in reversed(self.parents) if message_id not in self.children)
-        return next(leaf for leaf in leaves if leaf in under)
+    return conversation, [rows[message_id] for message_id in Tree.load(session, conversation_id).parents_first()]
 
 
 # --- writing turns ---------------------------------------------------------------------------------------------------
@@ -185,6 +143,58 @@ def add_answer(session: Session, user_id: str, answer_id: str, *, model_id: str 
     return Turn(conversation, question, _write_answer(session, conversation, question.id, model_id))
 
 
+def answer_turn(session: Session, user_id: str, message_id: str, *, model_id: str | None) -> Turn | None:
+    """An answer to a person's message that has none any more, or another. None if it is not theirs."""
+    question = get(session, user_id, message_id)
+    if question is None or question.role is not MessageRole.USER:
+        return None
+    conversation = session.get_one(Conversation, question.conversation_id)
+    return Turn(conversation, question, _write_answer(session, conversation, question.id, model_id))
+
+
+def edit_answer(session: Session, user_id: str, answer_id: str, content: str) -> Conversation | None:
+    """An answer's text as its reader wants it: a sibling, shown in its place, to which what follows now belongs.
+
+    The old text stays, as a version. None if it is not an answer of this person's. Raises AnswerInProgress.
+    """
+    original = get(session, user_id, answer_id)
+    if original is None or original.role is not MessageRole.ASSISTANT or original.parent_id is None:
+        return None
+    if original.status is MessageStatus.STREAMING:
+        raise AnswerInProgress("This answer is still being written. Stop it, or wait for its end.")
+    conversation = session.get_one(Conversation, original.conversation_id)
+    edited = Message(
+        conversation_id=conversation.id,
+        parent_id=original.parent_id,
+        role=MessageRole.ASSISTANT,
+        content=_whole(content),
+        reasoning=original.reasoning,
+        reasoning_s=original.reasoning_s,
+        is_edited=True,
+        model_id=original.model_id,
+        model_version=original.model_version,
+        num_left_out=original.num_left_out,
+        first_message_id=original.first_message_id,
+    )
+    session.add(edited)
+    session.flush()
+    session.exec(update(Message).where(col(Message.parent_id) == original.id).values(parent_id=edited.id))
+    tree = Tree.load(session, conversation.id)
+    under = tree.under(edited.id)
+    _forget_summaries(session, conversation.id, under)      # they tell of the old text
+    if conversation.current_message_id not in under:
+        conversation.current_message_id = tree.newest_leaf(edited.id)
+    conversation.updated_at = now()
+    return conversation
+
+
+def _forget_summaries(session: Session, conversation_id: str, message_ids: set[str]) -> None:
+    summed_up = select(Message).where(Message.conversation_id == conversation_id, Message.summary != "")
+    for message in session.exec(summed_up):
+        if message.id in message_ids:
+            message.summary = ""
+
+
 def reopen_answer(session: Session, user_id: str, answer_id: str) -> Turn | None:
     """Make an ended answer STREAMING again, to go on with its text. Raises AnswerInProgress if it is already."""
     answer = get(session, user_id, answer_id)
@@ -194,7 +204,7 @@ def reopen_answer(session: Session, user_id: str, answer_id: str) -> Turn | None
         raise AnswerInProgress("This answer is still being written. Stop it, or wait for its end.")
     answer.status, answer.error, answer.finish_reason = MessageStatus.STREAMING, None, None
     conversation = session.get_one(Conversation, answer.conversation_id)
-    conversation.current_message_id = _Tree.load(session, conversation.id).newest_leaf(answer.id)
+    conversation.current_message_id = Tree.load(session, conversation.id).newest_leaf(answer.id)
     conversation.updated_at = now()
     return Turn(conversation, session.get_one(Message, answer.parent_id), answer)
 
@@ -205,7 +215,7 @@ def show_branch(session: Session, user_id: str, message_id: str) -> Conversation
     if message is None:
         return None
     conversation = session.get_one(Conversation, message.conversation_id)
-    conversation.current_message_id = _Tree.load(session, conversation.id).newest_leaf(message.id)
+    conversation.current_message_id = Tree.load(session, conversation.id).newest_leaf(message.id)
     return conversation
 
 
@@ -233,6 +243,7 @@ def _write_answer(session: Session, conversation: Conversation, parent_id: str, 
     conversation.current_message_id = answer.id
     conversation.model_id = model_id
     conversation.updated_at = now()
+    conversation.archived_at = None         # who writes in it is not done with it
     return answer
 
 
@@ -258,6 +269,11 @@ def finish(
         raise ValueError("an answer does not end as STREAMING")
     ending = {"status": status, "content": _whole(content), "reasoning": _whole(reasoning), **stats}
     return _update_streaming(session, ending, message_id) == 1
+
+
+def save_summary(session: Session, message_id: str, summary: str) -> None:
+    """Of the branch down to this message."""
+    session.exec(update(Message).where(col(Message.id) == message_id).values(summary=_whole(summary)))
 
 
 def interrupt_streaming(session: Session) -> int:

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any
 from uuid import uuid4
 
-from sqlalchemy import JSON, Column, DateTime, Enum, Index, TypeDecorator
+from sqlalchemy import JSON, Column, DateTime, Enum, Index, TypeDecorator, text
 from sqlalchemy.engine import Dialect
 from sqlmodel import Field, SQLModel
 
@@ -65,6 +65,19 @@ class MessageStatus(StrEnum):
     FAILED = "failed"                # `error` says why
 
 
+class TitleSource(StrEnum):
+    WORDS = "words"                  # the first words of the chat, until a model finds better ones
+    MODEL = "model"
+    PERSON = "person"                # written by hand, or come with the chat from elsewhere: never to be replaced
+
+
+class WhenFull(StrEnum):
+    """What becomes of a chat's oldest turns when the model's window cannot hold them."""
+
+    LEAVE_OUT = "leave_out"
+    SUMMARISE = "summarise"
+
+
 class User(SQLModel, table=True):
     __tablename__ = "user"
     id: str = Field(default_factory=new_id, primary_key=True)
@@ -101,6 +114,18 @@ class ApiKey(SQLModel, table=True):
     revoked_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
 
 
+class Folder(SQLModel, table=True):
+    """Of chats, and of other folders, one level deep."""
+
+    __tablename__ = "folder"
+    id: str = Field(default_factory=new_id, primary_key=True)
+    user_id: str = Field(foreign_key="user.id", index=True, ondelete="CASCADE")
+    parent_id: str | None = Field(default=None, foreign_key="folder.id", ondelete="SET NULL")
+    name: str
+    position: int = 0                                     # among its siblings
+    created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+
+
 class Conversation(SQLModel, table=True):
     __tablename__ = "conversation"
     __table_args__ = (Index("ix_conversation_user_updated", "user_id", "updated_at"),)
@@ -109,15 +134,36 @@ class Conversation(SQLModel, table=True):
     title: str = ""
     model_id: str | None = None                           # last used here; not a foreign key: models come and go
     current_message_id: str | None = None                 # the leaf of the branch that is shown
+    when_full: WhenFull = Field(default=WhenFull.LEAVE_OUT, sa_type=stored_as_value(WhenFull))
     created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
     updated_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
     deleted_at: datetime | None = Field(default=None, sa_type=UtcDateTime)   # undo until it is purged
+    archived_at: datetime | None = Field(default=None, sa_type=UtcDateTime)  # out of the list, in the archive
+    folder_id: str | None = Field(default=None, foreign_key="folder.id", index=True)
+    pin_position: int | None = None                       # among the pinned; None: it is not pinned
+    title_source: TitleSource = Field(default=TitleSource.WORDS, sa_type=stored_as_value(TitleSource))
+
+
+class Tag(SQLModel, table=True):
+    __tablename__ = "tag"
+    __table_args__ = (Index("ix_tag_user_name", "user_id", "name_key", unique=True),)
+    id: str = Field(default_factory=new_id, primary_key=True)
+    user_id: str = Field(foreign_key="user.id", ondelete="CASCADE")
+    name: str                                             # as written
+    name_key: str                                         # NFKC, casefolded: what makes two the same
+
+
+class ConversationTag(SQLModel, table=True):
+    __tablename__ = "conversation_tag"
+    conversation_id: str = Field(foreign_key="conversation.id", primary_key=True, ondelete="CASCADE")
+    tag_id: str = Field(foreign_key="tag.id", primary_key=True, index=True, ondelete="CASCADE")
 
 
 class Message(SQLModel, table=True):
     """A node of a conversation's tree: edits and regenerations are siblings under one parent."""
 
     __tablename__ = "message"
+    __table_args__ = (Index("ix_message_deleted_at", "deleted_at", sqlite_where=text("deleted_at IS NOT NULL")),)
     id: str = Field(default_factory=new_id, primary_key=True)
     conversation_id: str = Field(foreign_key="conversation.id", index=True, ondelete="CASCADE")
     # No cascade here: it would recurse once a generation, and SQLite stops at 1000. A tree goes with its conversation.
@@ -135,7 +181,13 @@ class Message(SQLModel, table=True):
     completion_tokens: int | None = None
     time_to_first_token_s: float | None = None
     duration_s: float | None = None
+    reasoning_s: float | None = None                      # of duration_s, thinking before the first word
+    is_edited: bool = False                               # an answer's text, by its reader
+    num_left_out: int = 0                                 # of the chat's oldest messages, when this answer was made
+    first_message_id: str | None = None                   # the oldest that it was made from; None: all of them
+    summary: str = ""                                     # of the branch down to here, made by a model for later ones
     created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+    deleted_at: datetime | None = Field(default=None, sa_type=UtcDateTime)   # with all below; undo until purged
 
 
 class DownloadState(StrEnum):

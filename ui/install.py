@@ -17,6 +17,7 @@ from app.services.container import Services
 from ui.delivery.install import deliver
 from ui.gate import gate_routes, page, place_of
 from ui.language import words_script
+from ui.lists import list_routes
 from ui.pages.chat import chat_page
 from ui.pages.models import models_page
 from ui.pages.settings import settings_page
@@ -33,6 +34,7 @@ DAY_S = 24 * 3600
 def install(app: FastAPI, services: Services) -> None:
     app.include_router(gate_routes(services))
     app.include_router(stream_routes(services))
+    app.include_router(list_routes(services))
     deliver(app)
     _serve_assets(app)
     _forget_earlier_install()
@@ -74,8 +76,8 @@ def _make_pages(services: Services) -> None:
         await chat_page(services, request, None)
 
     @ui.page("/c/{conversation_id}", response_timeout=PAGE_TIMEOUT_S)
-    async def chat(request: Request, conversation_id: str) -> None:
-        await chat_page(services, request, conversation_id)
+    async def chat(request: Request, conversation_id: str, m: str | None = None) -> None:
+        await chat_page(services, request, conversation_id, m)
 
     @ui.page("/models", title="Models · Inglenook", response_timeout=PAGE_TIMEOUT_S)
     async def models(request: Request) -> None:

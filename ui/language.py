@@ -35,8 +35,11 @@ def t(message_id: str, /, **variables: Any) -> str:
 
 def here() -> Language:
     """The language of the page, or of the request, that this runs for; English outside of both."""
-    if stack := Slot.get_stack():
-        client = stack[-1].parent.client
+    for slot in reversed(Slot.get_stack()):
+        try:
+            client = slot.parent.client
+        except RuntimeError:        # what was clicked is gone by now, and its place with it
+            continue
         if client in _of_pages:
             return _of_pages[client]
     return _of_request.get() or languages()["en"]

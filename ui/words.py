@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
-from store.tables import Message, Model
+from store.tables import Model
 
 GIB = 2**30
 MIB = 2**20
@@ -32,16 +32,6 @@ def initials(name: str) -> str:
     parts = name.split()
     letters = parts[0][0] + (parts[-1][0] if len(parts) > 1 else "")
     return letters.upper()
-
-
-def day_group(at: datetime, now: datetime) -> str:
-    """Under which heading of the sidebar a chat stands. Both times are local."""
-    days = (now.date() - at.date()) / timedelta(days=1)
-    if days <= 0:
-        return "Today"
-    if days <= 1:
-        return "Yesterday"
-    return "Previous 7 days" if days <= 7 else "Earlier"
 
 
 def size(num_bytes: int) -> str:
@@ -89,21 +79,3 @@ def count(number: int, noun: str) -> str:
 
 def model_label(model: Model) -> str:
     return f"{model.name}, {model.quantisation}" if model.quantisation else model.name
-
-
-def answer_stats(message: Message, model: Model | None) -> list[str]:
-    """What stands at the right under an answer: model, speed, length, time. Only what is known."""
-    stats: list[str] = []
-    if model is not None:
-        stats.append(model_label(model))
-    elif message.model_id:
-        stats.append(message.model_id)
-    tokens, duration_s = message.completion_tokens, message.duration_s
-    writing_s = (duration_s or 0.0) - (message.time_to_first_token_s or 0.0)
-    if tokens and tokens > 1 and writing_s > 0:
-        stats.append(speed((tokens - 1) / writing_s))      # the first token's time is the reading of the prompt
-    if tokens:
-        stats.append(count(tokens, "token"))
-    if duration_s:
-        stats.append(seconds(duration_s))
-    return stats

@@ -1,6 +1,7 @@
 """What ChatGPT exports: conversations.json, or conversations-000.json and so on in a ZIP, each a list of conversations.
 
-    {id, title, create_time, update_time, default_model_slug, current_node, mapping: {node: {parent, children, message:
+    {id, title, create_time, update_time, default_model_slug, is_archived, is_starred, current_node,
+     mapping: {node: {parent, children, message:
         {author: {role}, recipient, create_time, status, metadata, content: {content_type, parts, …}}}}}
 
 One answer there is a row of nodes: thoughts, calls of tools, what came back, the text. Here it is one message: nodes of
@@ -18,6 +19,7 @@ from typing import Any
 from app.formats.chatgpt_content import Piece, piece_of
 from app.formats.tree import forest_of, in_order_of_time, newest_leaf
 from app.formats.values import BadEntry, mapping, name, text, time
+from store.chat_places import ChatPlace
 from store.imports import IncomingConversation, IncomingMessage
 from store.messages import AnswerStats
 from store.tables import MessageRole, MessageStatus
@@ -67,6 +69,10 @@ def read_conversation(entry: Mapping[str, Any]) -> IncomingConversation:
         messages=ordered,
         current_source_id=current_id or newest_leaf(messages),
         model_id=default_model or last_model,
+        place=ChatPlace(
+            is_pinned=entry.get("is_starred") is True,
+            archived_at=(updated_at or max(moments)) if entry.get("is_archived") is True else None,
+        ),
     )
 
 

@@ -19,9 +19,10 @@ from typing import Any, cast
 
 from app.formats.tree import forest_of, in_order_of_time, newest_leaf
 from app.formats.values import BadEntry, count, mapping, name, seconds, sequence, text, time
+from store.chat_places import ChatPlace
 from store.imports import IncomingConversation, IncomingMessage
 from store.messages import AnswerStats
-from store.tables import Conversation, Message, MessageRole, MessageStatus
+from store.tables import Conversation, Message, MessageRole, MessageStatus, TitleSource
 
 OURS = "inglenook"
 _COUNTS = ("cached_tokens",)
@@ -35,8 +36,11 @@ _QUOTE = re.compile(r"^(?:&gt;|>) ?", re.MULTILINE)
 # --- out -------------------------------------------------------------------------------------------------------------
 
 
-def write_chat(conversation: Conversation, messages: Sequence[Message]) -> dict[str, Any]:
+def write_chat(
+    conversation: Conversation, messages: Sequence[Message], place: ChatPlace | None = None
+) -> dict[str, Any]:
     """`messages`: all of them, each after its parent."""
+    place = place or ChatPlace()
     system = _system_root(messages)
     turns = [message for message in messages if message is not system]
     models = dict.fromkeys(message.model_id for message in reversed(turns) if message.model_id)
@@ -50,23 +54,33 @@ def write_chat(conversation: Conversation, messages: Sequence[Message]) -> dict[
             "models": [*dict.fromkeys([conversation.model_id, *models] if conversation.model_id else models)],
             "params": {"system": system.content} if system else {},
             "history": {"currentId": conversation.current_message_id, "messages": _write_messages(turns, system)},
-            "tags": [],
+            "tags": [*place.tags],
             "files": [],
             "timestamp": int(conversation.created_at.timestamp() * 1000),
             OURS: {
                 "created_at": conversation.created_at.timestamp(),
                 "updated_at": conversation.updated_at.timestamp(),
                 "system": {"id": system.id, "timestamp": system.created_at.timestamp()} if system else None,
+                "title_source": conversation.title_source.value,
+                "folder": [*place.folder],
+                "pin_position": place.pin_position,
+                "archived_at": place.archived_at.timestamp() if place.archived_at else None,
+                "tags": [*place.tags],
             },
         },
         "created_at": int(conversation.created_at.timestamp()),
         "updated_at": int(conversation.updated_at.timestamp()),
         "share_id": None,
-        "archived": False,
-        "pinned": False,
-        "meta": {},
-        "folder_id": None,
+        "archived": place.archived_at is not None,
+        "pinned": place.is_pinned,
+        "meta": {"tags": [_tag_id(tag) for tag in place.tags]} if place.tags else {},
+        "folder_id": place.folder_source_id or None,
     }
+
+
+def _tag_id(name: str) -> str:
+    """As Open WebUI names tags: its own would not find one with capitals or spaces."""
+    return name.replace(" ", "_").lower()
 
 
 def _system_root(messages: Sequence[Message]) -> Message | None:
@@ -149,6 +163,22 @@ def read_chat(entry: Mapping[str, Any]) -> IncomingConversation:
         messages=ordered,
         current_source_id=current_id if isinstance(current_id, str) and current_id in nodes else newest_leaf(messages),
         model_id=models[0] if models else None,
+        title_source=next((each for each in TitleSource if each == own.get("title_source")), TitleSource.PERSON),
+        place=_read_place(entry, own, updated_at or max(moments)),
+    )
+
+
+def _read_place(entry: Mapping[str, Any], own: Mapping[str, Any], updated_at: datetime) -> ChatPlace:
+    """Of a folder Open WebUI tells only its id, of a tag a name without capitals and spaces."""
+    tags = own.get("tags") or mapping(entry.get("meta")).get("tags")
+    archived_at = time(own.get("archived_at")) or (updated_at if entry.get("archived") is True else None)
+    return ChatPlace(
+        folder=tuple(filter(None, map(name, sequence(own.get("folder"))))),
+        folder_source_id=name(entry.get("folder_id")) or "",
+        is_pinned=entry.get("pinned") is True,
+        pin_position=count(own.get("pin_position")),
+        archived_at=archived_at,
+        tags=tuple(filter(None, map(name, sequence(tags)))),
     )
 
 

@@ -19,11 +19,11 @@ from app.services.conversations import ConversationService, title_from
 from app.services.generations import GenerationService
 from app.services.models import ModelService
 from engine.params import SamplingParams
-from store import messages
+from store import deletions, messages
 from store.database import Database
 from store.errors import AnswerInProgress
 from store.messages import Turn
-from store.tables import Message, Model
+from store.tables import Conversation, Message, Model
 
 WriteTurn: TypeAlias = Callable[[Session], Turn | None]
 
@@ -92,10 +92,10 @@ class ChatService:
             ),
         )
 
-    async def edit(self, user_id: str, message_id: str, text: str) -> Sent:
+    async def edit(self, user_id: str, message_id: str, text: str, *, model_id: str | None = None) -> Sent:
         """Say a message otherwise: a sibling of it, with an answer of its own. The old branch stays."""
         text = _checked(text)
-        model = await self._choose_model(None, await self._model_of(user_id, message_id))
+        model = await self._choose_model(model_id, await self._model_of(user_id, message_id))
         return await self._begin(
             user_id, model, lambda session: messages.edit_turn(session, user_id, message_id, text, model_id=model.id)
         )
@@ -109,6 +109,36 @@ class ChatService:
             lambda session: messages.add_answer(session, user_id, answer_id, model_id=model.id),
             is_another=True,
         )
+
+    async def answer(self, user_id: str, message_id: str, *, model_id: str | None = None) -> Sent:
+        """An answer to a message of the person's own that has none, because it was deleted."""
+        model = await self._choose_model(model_id, await self._model_of(user_id, message_id))
+        return await self._begin(
+            user_id, model, lambda session: messages.answer_turn(session, user_id, message_id, model_id=model.id)
+        )
+
+    async def edit_answer(self, user_id: str, answer_id: str, text: str) -> None:
+        """The answer's text as its reader wants it, in its place. What the model wrote stays, a version beside it."""
+        text = _checked(text)
+        if (await self.message(user_id, answer_id)).content == text:
+            return
+        try:
+            conversation = await self._db.run(messages.edit_answer, user_id, answer_id, text)
+        except AnswerInProgress as error:
+            raise Conflict(str(error)) from error
+        self._announce(user_id, conversation)
+
+    async def delete(self, user_id: str, message_id: str) -> None:
+        """A message with what follows it on every branch: out of sight at once, until `restore` or the purge.
+
+        What is being written there stops first, so that it comes back with its text.
+        """
+        for answer_id in await self._db.read(deletions.streaming_under, user_id, message_id) or ():
+            await self._generations.stop(answer_id)
+        self._announce(user_id, await self._db.run(deletions.mark_deleted, user_id, message_id))
+
+    async def restore(self, user_id: str, message_id: str) -> None:
+        self._announce(user_id, await self._db.run(deletions.restore, user_id, message_id))
 
     async def continue_answer(self, user_id: str, answer_id: str) -> Sent:
         """Go on with an answer that was stopped, interrupted, or ran to its length: the same message grows."""
@@ -127,6 +157,12 @@ class ChatService:
             raise _no_message()
         return message
 
+    def _announce(self, user_id: str, conversation: Conversation | None) -> None:
+        if conversation is None:
+            raise _no_message()
+        self._changes.announce(user_id, Change("conversations", conversation.id))
+        self._changes.announce(user_id, Change("thread", conversation.id))
+
     async def _begin(self, user_id: str, model: Model, write: WriteTurn, *, is_another: bool = False) -> Sent:
         """Write the turn and start its answer. Both or neither: a page that goes away leaves no answer unbegun."""
         beginning = asyncio.create_task(self._write_and_start(user_id, model, write, _params(model, is_another)))
@@ -139,10 +175,12 @@ class ChatService:
             turn, thread = await self._db.run(_write_turn, user_id, write)
         except AnswerInProgress as error:
             raise Conflict(str(error)) from error
-        question = Question(thread=thread, params=params, user_id=user_id, text_so_far=turn.answer.content)
+        question = Question(
+            thread=thread, params=params, user_id=user_id, text_so_far=turn.answer.content,
+            when_full=turn.conversation.when_full,
+        )
         self._generations.start(turn.answer, question, model.id)
-        self._changes.announce(user_id, Change("conversations", turn.conversation.id))
-        self._changes.announce(user_id, Change("thread", turn.conversation.id))
+        self._announce(user_id, turn.conversation)
         return Sent(turn.conversation.id, turn.user_message.id, turn.answer.id)
 
     async def _choose_model(self, asked_id: str | None, last_id: str | None) -> Model:

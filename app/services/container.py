@@ -21,10 +21,15 @@ from app.services.found_models import FoundModels
 from app.services.generations import GenerationService
 from app.services.hub import HubService
 from app.services.imports import ImportService
+from app.services.listing import ListingService
+from app.services.meter import ContextMeter
 from app.services.model_settings import ModelSettingsService
 from app.services.model_versions import ModelVersions
 from app.services.models import ModelService, wanted_of
 from app.services.optimizer import ModelOptimizer
+from app.services.organise import OrganiseService
+from app.services.searching import SearchService
+from app.services.titles import TitleService
 from app.settings import Settings
 from app.vault import Vault
 from engine.disk_cache.cache import DiskCache
@@ -57,8 +62,13 @@ class Services:
     engines: EngineRegistry
     generations: GenerationService
     chat: ChatService
+    meter: ContextMeter
     exports: ExportService
     imports: ImportService
+    organise: OrganiseService
+    listing: ListingService
+    searching: SearchService
+    titles: TitleService
 
     @classmethod
     def open(cls, settings: Settings, loader: Loader) -> Services:
@@ -85,10 +95,14 @@ class Services:
         exports, imports = ExportService(db), ImportService(db, changes, settings)
         conversations.on_deleted(generations.conversation_deleted)
         accounts.on_access_ended(generations.access_ended)
+        titles = TitleService(db, engines, generations, changes)
+        generations.on_ended(titles.answer_ended)
         accounts.on_access_ended(imports.access_ended)
         return cls(
             settings, db, disk_cache, changes, accounts, conversations, vault, hub, models, model_settings,
-            model_versions, found_models, downloads, optimizer, engines, generations, chat, exports, imports,
+            model_versions, found_models, downloads, optimizer, engines, generations, chat, ContextMeter(engines),
+            exports, imports, OrganiseService(db, conversations, changes), ListingService(db), SearchService(db),
+            titles,
         )
 
     async def start(self) -> None:
@@ -128,6 +142,7 @@ class Services:
     async def stop(self) -> None:
         """End what runs, each answer saved with its text, and free the models. Idempotent; the database stays open."""
         await self.imports.close()
+        await self.titles.close()
         await self.downloads.close()
         await self.hub.close()
         await self.generations.close()

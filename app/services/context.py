@@ -1,20 +1,26 @@
 """From a branch of a conversation to what the model reads: a system prompt, and as many last turns as its window holds.
 
-Called by `GenerationService`, on the event loop.
+Called by `GenerationService` and `ContextMeter`, on the event loop.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from engine.engine import ChatMessage, ChatRequest, Engine
+from engine.engine import ChatMessage, ChatRequest
 from engine.load import DEFAULT_SYSTEM_PROMPT
 from engine.params import SamplingParams
-from store.tables import Message, MessageRole
+from store.tables import Message, MessageRole, WhenFull
 
 ANSWER_ROOM_TOKENS = 1024       # kept free for the answer, or a quarter of a small window
 TURNS_DROPPED_AT_ONCE = 4       # one at a time would change the prompt's beginning, and lose the cache, with every turn
+SUMMARY_TOKENS = 512            # at most, or an eighth of a small window
+KEPT_BY_SUMMARY = 0.6           # of the room: a summary costs time, so that it is made for many turns at once
+SUMMARY_INTRO = "What was said earlier in this conversation, in short:"
+
+CountTokens = Callable[[ChatRequest], Awaitable[int]]
+Turns = Sequence[Sequence[Message]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,39 +31,92 @@ class Question:
     params: SamplingParams
     user_id: str
     text_so_far: str = ""       # of the answer, where it is to be continued
+    when_full: WhenFull = WhenFull.LEAVE_OUT
+    new_summaries: Mapping[str, str] = field(default_factory=dict)      # by the message that they reach down to
+
+    def summary_at(self, message: Message) -> str:
+        return self.new_summaries.get(message.id, message.summary)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FittedQuestion:
     request: ChatRequest
+    num_tokens: int
     left_out: tuple[Message, ...]
-    first_message_id: str | None        # of those that are in; None: all are
+    first_message_id: str | None = None     # of those that are in; None: all are
+    summary: str = ""                       # of what is left out, and in the request
+    unsummarised: tuple[Message, ...] = ()  # of what is left out, what the summary does not tell, where it should
 
 
-async def fit_into_window(engine: Engine, question: Question) -> FittedQuestion:
+async def fit_into_window(question: Question, window: int, count_tokens: CountTokens) -> FittedQuestion:
     """Leaves out the oldest turns where they do not all fit; never the system prompt, never the person's last message.
 
-    Where even that is too long the engine says so, with the numbers, when it is asked.
+    A summary that there is of what is left out stands in its place; one that should be made is told as `unsummarised`.
+    Where even the last message is too long the engine says so, with the numbers, when it is asked.
     """
-    system, turns = _split(question.thread)
-    window = engine.info.max_model_len
     budget = window - min(ANSWER_ROOM_TOKENS, window // 4)
-
-    async def fits(num_dropped: int) -> bool:
-        return await engine.count_tokens(_request(question, system, turns[num_dropped:])) <= budget
-
-    drops = [0, *range(TURNS_DROPPED_AT_ONCE, len(turns) - 1, TURNS_DROPPED_AT_ONCE)]
+    fitting = _Fitting(question, count_tokens)
+    if await fitting.size(0) <= budget:
+        return fitting.fitted(0)
+    num_told = fitting.num_told
+    if num_told and await fitting.size(num_told) <= budget:
+        return fitting.fitted(num_told)
+    if question.when_full is WhenFull.SUMMARISE:
+        budget = int(KEPT_BY_SUMMARY * budget) - summary_room(window)
+    drops = [*range(num_told + TURNS_DROPPED_AT_ONCE, len(fitting.turns) - 1, TURNS_DROPPED_AT_ONCE)]
     low, high = 0, len(drops)           # searching the smallest index that fits; len(drops): all but the last turn
     while low < high:
-        middle = 0 if (low, high) == (0, len(drops)) else (low + high) // 2     # most threads fit whole: try that first
-        if await fits(drops[middle]):
+        middle = (low + high) // 2
+        if await fitting.size(drops[middle]) <= budget:
             high = middle
         else:
             low = middle + 1
-    num_dropped = drops[low] if low < len(drops) else max(len(turns) - 1, 0)
-    left_out = tuple(message for turn in turns[:num_dropped] for message in turn)
-    first_message_id = turns[num_dropped][0].id if num_dropped else None
-    return FittedQuestion(_request(question, system, turns[num_dropped:]), left_out, first_message_id)
+    num_dropped = drops[low] if low < len(drops) else max(len(fitting.turns) - 1, 0)
+    await fitting.size(num_dropped)
+    return fitting.fitted(num_dropped)
+
+
+def summary_room(window: int) -> int:
+    return min(SUMMARY_TOKENS, window // 8)
+
+
+class _Fitting:
+    """One question's turns, and how many tokens it takes without the oldest of them."""
+
+    def __init__(self, question: Question, count_tokens: CountTokens) -> None:
+        self.system, self.turns = _split(question.thread)
+        self._question = question
+        self._count_tokens = count_tokens
+        self._sizes: dict[int, int] = {}
+        self.num_told, self._summary = 0, ""            # turns that the newest summary tells of
+        if question.when_full is WhenFull.SUMMARISE:
+            for index, turn in enumerate(self.turns[:-1], start=1):
+                if summary := question.summary_at(turn[-1]):
+                    self.num_told, self._summary = index, summary
+
+    async def size(self, num_dropped: int) -> int:
+        if num_dropped not in self._sizes:
+            self._sizes[num_dropped] = await self._count_tokens(self._request(num_dropped))
+        return self._sizes[num_dropped]
+
+    def fitted(self, num_dropped: int) -> FittedQuestion:
+        should_tell = self._question.when_full is WhenFull.SUMMARISE
+        return FittedQuestion(
+            request=self._request(num_dropped),
+            num_tokens=self._sizes[num_dropped],
+            left_out=_flat(self.turns[:num_dropped]),
+            first_message_id=self.turns[num_dropped][0].id if num_dropped else None,
+            summary=self._summary if num_dropped else "",
+            unsummarised=_flat(self.turns[self.num_told:num_dropped]) if should_tell else (),
+        )
+
+    def _request(self, num_dropped: int) -> ChatRequest:
+        summary = self._summary if num_dropped else ""
+        return _request(self._question, self.system, self.turns[num_dropped:], summary)
+
+
+def _flat(turns: Turns) -> tuple[Message, ...]:
+    return tuple(message for turn in turns for message in turn)
 
 
 def _split(thread: Sequence[Message]) -> tuple[list[Message], list[list[Message]]]:
@@ -74,8 +133,11 @@ def _split(thread: Sequence[Message]) -> tuple[list[Message], list[list[Message]
     return system, turns
 
 
-def _request(question: Question, system: Sequence[Message], turns: Sequence[Sequence[Message]]) -> ChatRequest:
-    messages = [ChatMessage(role="system", content="\n\n".join(m.content for m in system) or DEFAULT_SYSTEM_PROMPT)]
+def _request(question: Question, system: Sequence[Message], turns: Turns, summary: str) -> ChatRequest:
+    prompt = "\n\n".join(m.content for m in system) or DEFAULT_SYSTEM_PROMPT
+    if summary:
+        prompt = f"{prompt}\n\n{SUMMARY_INTRO}\n{summary}"      # behind: the cache stays good for what is before
+    messages = [ChatMessage(role="system", content=prompt)]
     messages += [
         ChatMessage(role=m.role.value, content=m.content, reasoning=m.reasoning) for turn in turns for m in turn
     ]

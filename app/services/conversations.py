@@ -13,9 +13,9 @@ from typing import TypeVar
 from app.errors import InvalidInput, NotFound
 from app.schemas import SearchHit, ThreadMessage
 from app.services.changes import Change, Changes
-from store import conversations, messages, search
+from store import conversations, deletions, messages, search
 from store.database import Database
-from store.tables import Conversation, now
+from store.tables import Conversation, WhenFull, now
 
 T = TypeVar("T")
 
@@ -50,9 +50,7 @@ class ConversationService:
         return conversation
 
     async def rename(self, user_id: str, conversation_id: str, title: str) -> Conversation:
-        title = clean_title(title)
-        if not title:
-            raise InvalidInput("Give the chat a title.", field="title")
+        title = checked_title(title)
         conversation = _found(await self._db.run(conversations.rename, user_id, conversation_id, title))
         self._changes.announce(user_id, Change("conversations", conversation_id))
         return conversation
@@ -60,29 +58,56 @@ class ConversationService:
     async def delete(self, user_id: str, conversation_id: str) -> None:
         """Out of sight at once; gone for good when `purge_deleted` comes by. Until then `restore` brings it back."""
         _must(await self._db.run(conversations.mark_deleted, user_id, conversation_id))
-        for callback in self._on_deleted:
-            callback(user_id, conversation_id)
+        self.deleted(user_id, conversation_id)
         self._changes.announce(user_id, Change("conversations", conversation_id))
 
     async def restore(self, user_id: str, conversation_id: str) -> None:
         _must(await self._db.run(conversations.restore, user_id, conversation_id))
         self._changes.announce(user_id, Change("conversations", conversation_id))
 
+    async def reveal(self, user_id: str, conversation_id: str, message_id: str) -> None:
+        """Show the branch on which this message of the chat stands, unless that is shown already."""
+        shown = await self.thread(user_id, conversation_id)
+        if all(item.message.id != message_id for item in shown):
+            message = _found(await self._db.read(messages.get, user_id, message_id))
+            _must(message.conversation_id == conversation_id)
+            await self.select_branch(user_id, message_id)
+
     async def select_branch(self, user_id: str, message_id: str) -> None:
         """Show the branch through this message, down to the newest leaf under it."""
         conversation = _found(await self._db.run(messages.show_branch, user_id, message_id))
         self._changes.announce(user_id, Change("thread", conversation.id))
 
+    async def set_when_full(self, user_id: str, conversation_id: str, when_full: WhenFull) -> None:
+        """What becomes of this chat's oldest turns, from the next answer on, when they do not fit."""
+        _found(await self._db.run(conversations.set_when_full, user_id, conversation_id, when_full))
+        self._changes.announce(user_id, Change("thread", conversation_id))
+
     async def search(self, user_id: str, text: str, limit: int = 20) -> list[SearchHit]:
+        """Plain words; what the sidebar's search understands beside them is in `app.services.searching`."""
         return await self._db.read(search.search, user_id, text, limit=limit)
 
     async def purge_deleted(self, older_than: timedelta) -> int:
-        """Everybody's chats that were deleted longer ago than this. How many there were."""
+        """Everybody's chats, and messages, that were deleted longer ago than this. How many chats there were."""
+        await self._db.run(deletions.purge, now() - older_than)
         return await self._db.run(conversations.purge, now() - older_than)
+
+    def deleted(self, user_id: str, conversation_id: str) -> None:
+        """Tell those who asked by `on_deleted`."""
+        for callback in self._on_deleted:
+            callback(user_id, conversation_id)
 
     def on_deleted(self, callback: Callable[[str, str], None]) -> None:
         """`callback(user_id, conversation_id)` after each deletion: what still writes there should stop."""
         self._on_deleted.append(callback)
+
+
+def checked_title(title: str) -> str:
+    """As a person wrote it, tidied. Raises InvalidInput where nothing is left."""
+    title = clean_title(title)
+    if not title:
+        raise InvalidInput("Give the chat a title.", field="title")
+    return title
 
 
 def title_from(text: str) -> str:

@@ -20,6 +20,7 @@ import structlog
 
 from app.errors import ModelUnavailable
 from app.services.changes import Change, Changes
+from app.services.model_states import LoadWait as LoadWait
 from app.services.model_states import ModelState as ModelState
 from app.services.model_states import ModelStatus as ModelStatus
 from app.services.model_states import Place, Wanted
@@ -58,7 +59,12 @@ class EngineRegistry:
         if place is None:
             return ModelStatus(ModelState.ON_DISK)
         info = place.engine.info if place.engine else None
-        return ModelStatus(place.state, place.reason, info, place.num_borrowers)
+        return ModelStatus(place.state, place.reason, info, place.num_borrowers, place.waits_for, _about_s(place))
+
+    def last_window(self, model_id: str) -> int | None:
+        """How many tokens it held when it was last loaded here."""
+        place = self._places.get(model_id)
+        return place.last_window if place else None
 
     def loaded(self) -> dict[str, Engine]:
         """The engines that are READY, by model id."""
@@ -195,7 +201,10 @@ class EngineRegistry:
     async def _load(self, wanted: Wanted, place: Place, makes_room: bool) -> None:
         """Ends in READY or FAILED; raises only what is no failure of the model's."""
         spec = wanted.spec
-        self._set(place, ModelState.LOADING)
+        if self._one_load.locked():
+            self._set(place, ModelState.LOADING, "Waiting until another model has loaded.", LoadWait.OTHER_LOAD)
+        else:
+            self._set(place, ModelState.LOADING)
         try:
             async with self._one_load:
                 place.engine = await self._load_with_room(spec, place, makes_room)
@@ -210,16 +219,21 @@ class EngineRegistry:
         finally:
             place.loading = None
         place.policy, place.is_retired = wanted.policy, False
+        info = place.engine.info
         place.last_used_s = asyncio.get_running_loop().time()
+        place.last_load_s = place.last_used_s - (place.began_loading_s or place.last_used_s)
+        place.last_window = info.max_model_len
         self._set(place, ModelState.READY)
         self._see_to_expiry(spec.model_id, place, at_least_s=UNUSED_S)      # whoever it was loaded for comes first
-        info = place.engine.info
         log.info("model loaded", model=spec.model_id, device=info.device, backend=info.backend)
 
     async def _load_with_room(self, spec: ModelSpec, place: Place, makes_room: bool) -> Engine:
         while True:
             has_idle = makes_room and any(each.is_idle for each in self._removable().values())
             try:
+                if place.reason:
+                    self._set(place, ModelState.LOADING)
+                place.began_loading_s = asyncio.get_running_loop().time()
                 return await self.loader(spec, self._limits_now(is_picky=has_idle))
             except OutOfMemory as error:
                 if not makes_room or not await self._make_room(place, spec.name):
@@ -256,7 +270,9 @@ class EngineRegistry:
                 if all(place.state is ModelState.READY for place in others.values()):
                     self._set(others[by_use[0]], ModelState.DRAINING, f"Ends its answers, to make room for {name}.")
                 names = " or ".join(sorted(others))
-                self._set(wanted, ModelState.LOADING, f"Waiting for memory until {names} has finished answering.")
+                wanted.began_loading_s = None
+                reason = f"Waiting for memory until {names} has finished answering."
+                self._set(wanted, ModelState.LOADING, reason, LoadWait.MEMORY)
                 self._released.clear()
                 await self._released.wait()
                 has_waited = True
@@ -309,8 +325,8 @@ class EngineRegistry:
         self._set(place, ModelState.FAILED, reason)
         log.warning("model failed", model=model_id, reason=reason)
 
-    def _set(self, place: Place, state: ModelState, reason: str = "") -> None:
-        place.state, place.reason = state, reason
+    def _set(self, place: Place, state: ModelState, reason: str = "", waits_for: LoadWait | None = None) -> None:
+        place.state, place.reason, place.waits_for = state, reason, waits_for
         if state is ModelState.DRAINING:
             place.settled.clear()
         else:
@@ -321,6 +337,12 @@ class EngineRegistry:
 def _planned_bytes(engine: Engine) -> int:
     """As `MemoryPlan.everywhere_bytes`."""
     return engine.info.weight_bytes + engine.info.kv_bytes + engine.info.cache_bytes
+
+
+def _about_s(place: Place) -> float | None:
+    if place.state is not ModelState.LOADING or place.began_loading_s is None or place.last_load_s is None:
+        return None
+    return max(0.0, place.began_loading_s + place.last_load_s - asyncio.get_running_loop().time())
 
 
 def _promised_bytes(engine: Engine) -> tuple[int, int]:

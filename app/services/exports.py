@@ -20,6 +20,7 @@ from app.formats.file_names import safe_name
 from app.formats.markdown import write_markdown
 from app.formats.open_webui import write_chat
 from store import conversations, messages
+from store.chat_places import place_of
 from store.database import Database
 from store.tables import Conversation, Message, now
 
@@ -97,7 +98,7 @@ def _export(session: Session, user_id: str, conversation_id: str, form: ExportFo
         return None
     conversation, tree = found
     if form is ExportFormat.JSON:
-        body = json.dumps(write_chat(conversation, tree), ensure_ascii=False)
+        body = json.dumps(write_chat(conversation, tree, place_of(session, conversation)), ensure_ascii=False)
     else:
         body = write_markdown(conversation, _shown(conversation, tree))
     stem = f"{conversation.created_at:%Y-%m-%d} {safe_name(conversation.title)}"

@@ -14,10 +14,11 @@ from store.tables import MessageStatus
 
 
 class GenerationState(StrEnum):
-    LOADING = "loading"         # the model
-    WAITING = "waiting"         # in the queue: see `queue_position`; or reading the prompt, when that is None
+    LOADING = "loading"             # the model
+    SUMMARISING = "summarising"     # what no longer fits into the model's window
+    WAITING = "waiting"             # in the queue: see `queue_position`; or reading the prompt, when that is None
     WRITING = "writing"
-    ENDED = "ended"             # `status` says how; the store has it all
+    ENDED = "ended"                 # `status` says how; the store has it all
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +32,24 @@ class GenerationStats:
     completion_tokens: int = 0
     time_to_first_token_s: float | None = None
     duration_s: float | None = None
+    reasoning_s: float | None = None        # thinking, before the first word; not what it waited before
+
+
+class Utf16Text:
+    """A text that grows, in the units that a browser counts."""
+
+    def __init__(self) -> None:
+        self._units = bytearray()
+
+    def append(self, text: str) -> None:
+        self._units += text.encode("utf-16-le")
+
+    def from_offset(self, offset: int) -> tuple[int, str]:
+        """An offset beyond the end means the end; one inside a surrogate pair is moved to the pair's start."""
+        start = min(max(offset, 0) * 2, len(self._units))
+        if start < len(self._units) and self._units[start + 1] & 0xFC == 0xDC:
+            start -= 2
+        return start // 2, self._units[start:].decode("utf-16-le")
 
 
 @dataclass(slots=True, eq=False)
@@ -44,15 +63,18 @@ class Generation:
     state: GenerationState = GenerationState.LOADING
     status: MessageStatus = MessageStatus.STREAMING
     queue_position: int | None = None                       # 1 is next
+    num_to_read: int | None = None                          # tokens of its prompt that the model has not just read
     error: str | None = None
     stats: GenerationStats = field(default_factory=GenerationStats)
     num_left_out: int = 0                                   # oldest messages that the model's window could not hold
     first_message_id: str | None = None                     # the oldest that it could; None: all of them
-    _utf16: bytearray = field(default_factory=bytearray)    # `text` again, in the units that a browser counts
+    _text: Utf16Text = field(default_factory=Utf16Text)
+    _reasoning: Utf16Text = field(default_factory=Utf16Text)
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
-        self._utf16 += self.text.encode("utf-16-le")
+        self._text.append(self.text)
+        self._reasoning.append(self.reasoning)
 
     @property
     def is_ended(self) -> bool:
@@ -61,7 +83,8 @@ class Generation:
     def append(self, text: str, reasoning: str = "") -> None:
         self.text += text
         self.reasoning += reasoning
-        self._utf16 += text.encode("utf-16-le")
+        self._text.append(text)
+        self._reasoning.append(reasoning)
         self.announce()
 
     def announce(self) -> None:
@@ -70,14 +93,11 @@ class Generation:
         changed.set()
 
     def text_from(self, offset: int) -> tuple[int, str]:
-        """Where it begins, and the text from there on; counted in UTF-16 code units, as JavaScript's `length` is.
+        """Where it begins, and the text from there on; counted in UTF-16 code units, as JavaScript's `length` is."""
+        return self._text.from_offset(offset)
 
-        An offset beyond the end means the end; one inside a surrogate pair is moved to the pair's start.
-        """
-        start = min(max(offset, 0) * 2, len(self._utf16))
-        if start < len(self._utf16) and self._utf16[start + 1] & 0xFC == 0xDC:
-            start -= 2
-        return start // 2, self._utf16[start:].decode("utf-16-le")
+    def reasoning_from(self, offset: int) -> tuple[int, str]:
+        return self._reasoning.from_offset(offset)
 
     async def follow(self, offset: int = 0) -> AsyncGenerator[tuple[int, str], None]:
         """(offset, text) in UTF-16 code units: once at once, then at each change, until it has ended.

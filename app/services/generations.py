@@ -6,6 +6,7 @@ Made once, by `app.main`; `ChatService` starts generations. All on the event loo
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass, replace
@@ -13,18 +14,20 @@ from dataclasses import dataclass, replace
 import structlog
 
 from app.errors import AppError
+from app.services.answer_saver import AnswerSaver
 from app.services.changes import Change, Changes
-from app.services.context import Question, fit_into_window
+from app.services.context import FittedQuestion, Question, fit_into_window
 from app.services.engines import EngineRegistry, ModelState
 from app.services.generation import Generation, GenerationState, GenerationStats
-from engine.engine import Delta
+from app.services.pace import Pace
+from app.services.summaries import summarise
+from engine.engine import Delta, Engine
 from engine.errors import EngineError, EngineFailed
 from store import messages
 from store.database import Database
 from store.errors import StoreError
-from store.tables import Message, MessageStatus
+from store.tables import Message, MessageRole, MessageStatus
 
-SAVE_INTERVAL_S = 0.7           # a crash loses no more than this of an answer
 KEPT_AFTER_END_S = 30.0         # for watchers that are just reconnecting; later ones read the store
 
 log = structlog.get_logger(__name__)
@@ -43,6 +46,8 @@ class GenerationService:
         self._db = db
         self._engines = engines
         self._changes = changes
+        self._on_ended: list[Callable[[Generation], None]] = []
+        self._paces: defaultdict[str, Pace] = defaultdict(Pace)     # by model id
         self._runs: dict[str, _Run] = {}            # by the answer's message id, ended ones for KEPT_AFTER_END_S more
 
     @property
@@ -57,6 +62,10 @@ class GenerationService:
         run = self._runs.get(message_id)
         return run.generation if run else None
 
+    def on_ended(self, callback: Callable[[Generation], None]) -> None:
+        """`callback(generation)` after each answer is saved, however it ended."""
+        self._on_ended.append(callback)
+
     def start(self, answer: Message, question: Question, model_id: str) -> Generation:
         """Begin to write `answer`, a STREAMING row of the store, from its text so far."""
         generation = Generation(
@@ -68,7 +77,7 @@ class GenerationService:
             reasoning=answer.reasoning if answer.content else "",       # without a word of text it begins anew
             stats=_stats_so_far(answer),
         )
-        saver = _Saver(self._db, generation, on_gone=lambda: self._cancel(answer.id, MessageStatus.STOPPED))
+        saver = AnswerSaver(self._db, generation, on_gone=lambda: self._cancel(answer.id, MessageStatus.STOPPED))
         writing = asyncio.create_task(self._write(generation, question, saver), name=f"write {answer.id}")
         whole = asyncio.create_task(self._see_through(generation, writing, saver), name=f"answer {answer.id}")
         self._runs[answer.id] = _Run(generation, writing, whole)
@@ -109,26 +118,68 @@ class GenerationService:
             run.stop_as = status
         return run
 
-    async def _write(self, generation: Generation, question: Question, saver: _Saver) -> None:
+    async def _write(self, generation: Generation, question: Question, saver: AnswerSaver) -> None:
         clock = asyncio.get_running_loop().time
         started_s = clock()
         stats = generation.stats
         spent_s = stats.duration_s or 0.0
+        pace = self._paces[generation.model_id]
         async with self._engines.acquire(generation.model_id) as engine:
-            generation.state = GenerationState.WAITING
+            fitted = await self._fitted(engine, generation, question)
+            generation.state, generation.num_to_read = GenerationState.WAITING, _num_to_read(engine, question, fitted)
             generation.announce()
-            fitted = await fit_into_window(engine, question)
-            generation.num_left_out, generation.first_message_id = len(fitted.left_out), fitted.first_message_id
             generation.stats = replace(stats, model_version=engine.info.version)
+            begun_s, first_token_s = clock(), None
             async with aclosing(engine.chat(fitted.request)) as deltas:
                 async for delta in deltas:
+                    if delta.queue_position is not None:
+                        begun_s = clock()
+                    if delta.num_tokens and first_token_s is None:
+                        first_token_s = clock()
                     self._take(generation, delta, spent_s + clock() - started_s)
                     saver.touch()
+            usage = generation.stats
+            if first_token_s is not None and usage.prompt_tokens is not None:
+                pace.learn_reading(usage.prompt_tokens - (usage.cached_tokens or 0), first_token_s - begun_s)
+                pace.learn_answer(clock() - begun_s)
+
+    async def _fitted(self, engine: Engine, generation: Generation, question: Question) -> FittedQuestion:
+        """The question as the window holds it, with a summary of the rest made and kept where that is wanted."""
+        window = engine.info.max_model_len
+        fitted = await fit_into_window(question, window, engine.count_tokens)
+        if fitted.unsummarised:
+            generation.state = GenerationState.SUMMARISING
+            generation.announce()
+            summary = await summarise(engine, question, fitted.summary, fitted.unsummarised)
+            if summary:
+                last = fitted.left_out[-1].id
+                await self._db.run(messages.save_summary, last, summary)
+                fitted = await fit_into_window(
+                    replace(question, new_summaries={**question.new_summaries, last: summary}),
+                    window, engine.count_tokens,
+                )
+        generation.num_left_out, generation.first_message_id = len(fitted.left_out), fitted.first_message_id
+        return fitted
+
+    def about_s(self, generation: Generation) -> float | None:
+        """How long an answer that waits may still wait for what it waits for; None where nothing was measured yet."""
+        pace = self._paces[generation.model_id]
+        match generation.state, generation.queue_position:
+            case GenerationState.LOADING, _:
+                return self._engines.status(generation.model_id).about_s
+            case GenerationState.WAITING, int(position):
+                engine = self._engines.loaded().get(generation.model_id)
+                return pace.queue_s(position, engine.metrics().num_running) if engine else None
+            case GenerationState.WAITING, None if generation.num_to_read is not None:
+                return pace.reading_s(generation.num_to_read)
+        return None
 
     def _take(self, generation: Generation, delta: Delta, elapsed_s: float) -> None:
         stats = generation.stats
         if delta.num_tokens and stats.time_to_first_token_s is None:
             stats = replace(stats, time_to_first_token_s=elapsed_s)
+        if delta.reasoning and not generation.text:
+            stats = replace(stats, reasoning_s=elapsed_s - (stats.time_to_first_token_s or elapsed_s))
         stats = replace(stats, completion_tokens=stats.completion_tokens + delta.num_tokens, duration_s=elapsed_s)
         if delta.finish_reason is not None:
             stats = replace(stats, finish_reason=delta.finish_reason.value)
@@ -140,7 +191,7 @@ class GenerationService:
             generation.state = GenerationState.WRITING
         generation.append(delta.text, delta.reasoning)
 
-    async def _see_through(self, generation: Generation, writing: asyncio.Task[None], saver: _Saver) -> None:
+    async def _see_through(self, generation: Generation, writing: asyncio.Task[None], saver: AnswerSaver) -> None:
         """Whatever becomes of the writing, the answer ends: saved, and with a status that says what happened."""
         await asyncio.wait({writing})
         status, error = self._verdict(generation, writing)
@@ -161,6 +212,8 @@ class GenerationService:
         generation.queue_position = None
         generation.announce()
         self._changes.announce(generation.user_id, Change("generation", generation.conversation_id))
+        for callback in self._on_ended:
+            callback(generation)
         asyncio.get_running_loop().call_later(KEPT_AFTER_END_S, self._forget, generation)
 
     def _verdict(self, generation: Generation, writing: asyncio.Task[None]) -> tuple[MessageStatus, str | None]:
@@ -183,53 +236,11 @@ class GenerationService:
             del self._runs[generation.message_id]
 
 
-class _Saver:
-    """Writes the text so far, SAVE_INTERVAL_S after the first change since the last time."""
-
-    def __init__(self, db: Database, generation: Generation, *, on_gone: Callable[[], object]) -> None:
-        self._db = db
-        self._generation = generation
-        self._on_gone = on_gone         # the message is no longer there to be written
-        self._timer: asyncio.TimerHandle | None = None
-        self._saving: asyncio.Task[None] | None = None
-
-    def touch(self) -> None:
-        if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(SAVE_INTERVAL_S, self._begin)
-
-    async def close(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        if self._saving is not None:
-            await self._saving
-
-    def _begin(self) -> None:
-        self._timer = None
-        if self._saving is None:
-            self._saving = asyncio.create_task(self._save())
-        else:
-            self.touch()                # the disk is slow: again later
-
-    async def _save(self) -> None:
-        generation = self._generation
-        try:
-            is_there = await self._db.run(
-                messages.save_progress, generation.message_id, generation.text, generation.reasoning
-            )
-        except StoreError:
-            log.warning("the text so far could not be saved", message_id=generation.message_id, exc_info=True)
-            is_there = True
-            self.touch()
-        finally:
-            self._saving = None
-        if not is_there:
-            self._on_gone()
-
-
 def _stats_so_far(answer: Message) -> GenerationStats:
     """Of an answer that is continued: its figures are those of all its stretches together."""
     return GenerationStats(
         completion_tokens=answer.completion_tokens or 0,
+        reasoning_s=answer.reasoning_s if answer.content else None,
         time_to_first_token_s=answer.time_to_first_token_s,
         duration_s=answer.duration_s,
     )
@@ -247,4 +258,15 @@ def _columns(generation: Generation, error: str | None) -> messages.AnswerStats:
         "completion_tokens": stats.completion_tokens,
         "time_to_first_token_s": stats.time_to_first_token_s,
         "duration_s": stats.duration_s,
+        "reasoning_s": stats.reasoning_s,
+        "num_left_out": generation.num_left_out,
+        "first_message_id": generation.first_message_id,
     }
+
+
+def _num_to_read(engine: Engine, question: Question, fitted: FittedQuestion) -> int:
+    """Of the prompt's tokens: what the last answer was made from, and that answer, are likely to be known still."""
+    last = next((each for each in reversed(question.thread) if each.role is MessageRole.ASSISTANT), None)
+    if last is None or last.model_version != engine.info.version or last.first_message_id != fitted.first_message_id:
+        return fitted.num_tokens
+    return max(0, fitted.num_tokens - (last.prompt_tokens or 0) - (last.completion_tokens or 0))

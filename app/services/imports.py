@@ -31,7 +31,7 @@ from store import imports
 from store.database import Database
 from store.errors import StoreError
 from store.imports import IncomingConversation, Merged
-from store.tables import MessageRole, new_id
+from store.tables import MessageRole, TitleSource, new_id
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -273,4 +273,5 @@ def _titled(incoming: IncomingConversation) -> IncomingConversation:
     if not title:
         asked = (message.content for message in incoming.messages if message.role is MessageRole.USER)
         title = title_from(next(asked, "")) or NEW_TITLE
+        return replace(incoming, title=title, title_source=TitleSource.WORDS)
     return replace(incoming, title=title)

@@ -20,6 +20,13 @@ class ModelState(StrEnum):
     FAILED = "failed"
 
 
+class LoadWait(StrEnum):
+    """What a load waits for before it begins."""
+
+    MEMORY = "memory"           # until a loaded model is idle and can go
+    OTHER_LOAD = "other_load"
+
+
 @dataclass(frozen=True, slots=True)
 class Policy:
     """How long a model stays in memory."""
@@ -40,6 +47,8 @@ class ModelStatus:
     reason: str = ""                        # why it failed, or what a load waits for: a sentence for a person
     info: EngineInfo | None = None          # while READY
     num_requests: int = 0                   # that use it now, waiting ones included
+    waits_for: LoadWait | None = None       # `reason` says it in words
+    about_s: float | None = None            # while LOADING: how long it may still take, by its last load
 
 
 @dataclass(slots=True, eq=False)
@@ -48,11 +57,15 @@ class Place:
 
     state: ModelState = ModelState.ON_DISK
     reason: str = ""
+    waits_for: LoadWait | None = None
     engine: Engine | None = None
     num_borrowers: int = 0
     num_waiting: int = 0                    # who will borrow it, or wants it loaded, as soon as it is
     last_used_s: float = 0.0
     failed_at_s: float = 0.0
+    began_loading_s: float | None = None    # the file, that is: not the waiting for memory or for another load
+    last_load_s: float | None = None        # how long that took
+    last_window: int | None = None          # in tokens, when it was last loaded
     is_retired: bool = False                # it goes as soon as nobody uses it
     policy: Policy = field(default_factory=Policy)
     expiry: asyncio.TimerHandle | None = None       # while it is idle, and not to stay for ever

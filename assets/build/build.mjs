@@ -1,5 +1,6 @@
 // Bundles markdown/ with its libraries into ../vendor/markdown: index.js, and what is fetched with the first formula, KaTeX
-// with its style sheet and fonts; and words/, a plain script, into ../vendor/words. Their licences are collected beside them.
+// with its style sheet and fonts; words/, a plain script, into ../vendor/words; sidebar/, all ours, into ../vendor/sidebar. Licences
+// are collected beside them.
 //   npm ci && npm run build
 import { build } from "esbuild";
 import { createHash } from "node:crypto";
@@ -7,12 +8,13 @@ import { copyFile, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promi
 
 const OUT = new URL("../vendor/markdown/", import.meta.url);
 const WORDS_OUT = new URL("../vendor/words/", import.meta.url);
+const SIDEBAR_OUT = new URL("../vendor/sidebar/", import.meta.url);
 const KATEX = "node_modules/katex/dist";
 const FONTS = "fonts/";
 
 const STYLE = { bundle: true, target: "es2022", minify: true, charset: "utf8", legalComments: "none", metafile: true };
 
-for (const folder of [OUT, WORDS_OUT]) await rm(folder, { recursive: true, force: true });
+for (const folder of [OUT, WORDS_OUT, SIDEBAR_OUT]) await rm(folder, { recursive: true, force: true });
 await mkdir(new URL(FONTS, OUT), { recursive: true });
 const markdown = await build({
   ...STYLE,
@@ -21,11 +23,12 @@ const markdown = await build({
   external: ["./katex.js"],
   format: "esm",
 });
+await build({ ...STYLE, entryPoints: ["sidebar/index.js"], outdir: SIDEBAR_OUT.pathname, format: "esm" }); // ours alone
 const words = await build({ ...STYLE, entryPoints: ["words/index.js"], outdir: WORDS_OUT.pathname, format: "iife" });
 await writeStyles();
 await writeLicences(OUT, markdown.metafile);
 await writeLicences(WORDS_OUT, words.metafile);
-for (const folder of [OUT, WORDS_OUT]) await writeFile(new URL("SOURCES.txt", folder), `${await digest()}\n`);
+for (const folder of [OUT, WORDS_OUT, SIDEBAR_OUT]) await writeFile(new URL("SOURCES.txt", folder), `${await digest()}\n`);
 
 /** In the layer of our own style sheets, and with the one kind of fonts that all browsers of today read. */
 async function writeStyles() {
@@ -64,7 +67,7 @@ async function licence(name, id) {
 async function digest() {
   const hash = createHash("sha256");
   const sources = [];
-  for (const folder of ["markdown", "words"]) sources.push(...(await readdir(folder)).sort().map((name) => `${folder}/${name}`));
+  for (const folder of ["markdown", "sidebar", "words"]) sources.push(...(await readdir(folder)).sort().map((name) => `${folder}/${name}`));
   for (const name of ["build.mjs", "package-lock.json", ...sources]) hash.update(await readFile(name));
   return hash.digest("hex");
 }

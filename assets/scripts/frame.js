@@ -57,7 +57,7 @@ document.addEventListener("submit", (event) => {
 });
 
 matchMedia("(min-width: 860px)").addEventListener("change", () => showMenu(false));
-window.addEventListener("popstate", () => window.emitEvent?.("nk_location", location.pathname));
+window.addEventListener("popstate", () => window.emitEvent?.("nk_location", location.pathname + location.search));
 
 // The line is cut when a session ends. /login shows its form then; to who is still signed in it only leads on.
 async function leaveIfSignedOut() {

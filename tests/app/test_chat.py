@@ -370,7 +370,7 @@ async def test_what_a_crash_left_is_interrupted_at_the_next_start(services: Serv
 async def test_the_text_is_saved_while_it_is_written(
     services: Services, user_id: str, gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.services.generations.SAVE_INTERVAL_S", 0)
+    monkeypatch.setattr("app.services.answer_saver.SAVE_INTERVAL_S", 0)
     sent = await services.chat.send(user_id, None, "Count", model_id="slow")
     gate.allow(12)
     async with asyncio.timeout(10):

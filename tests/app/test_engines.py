@@ -10,7 +10,7 @@ import pytest
 from app.errors import ModelNotFound, ModelUnavailable
 from app.services.changes import Change
 from app.services.container import Services
-from app.services.engines import EngineRegistry, ModelState
+from app.services.engines import EngineRegistry, LoadWait, ModelState
 from engine.backends.scripted import Gate, ScriptedBackend
 from engine.engine import ChatMessage, ChatRequest, Engine
 from engine.errors import EngineFailed, ModelLoadError, OutOfMemory
@@ -266,3 +266,33 @@ async def test_after_closing_nothing_is_loaded(services: Services) -> None:
     await services.engines.close()
     with pytest.raises(ModelUnavailable, match="shutting down"):
         await services.engines.load("parrot")
+
+
+async def test_a_load_says_what_it_waits_for_and_how_long_it_took_the_last_time(
+    services: Services, shelf: Shelf
+) -> None:
+    """What the page says while an answer waits for its model."""
+    engines, asked, go_on = services.engines, asyncio.Event(), asyncio.Event()
+    await engines.load("parrot")
+    assert engines.last_window("parrot") == 4096
+    await engines.unload("parrot")
+    assert engines.last_window("parrot") == 4096        # known on disk too, once it was loaded
+    loader = engines.loader
+
+    async def slow(spec: ModelSpec, limits: LoadLimits) -> Engine:
+        asked.set()
+        await go_on.wait()
+        return await loader(spec, limits)
+
+    engines.loader = slow
+    await shelf.put(services, "other", "Hi")
+    loads = [asyncio.create_task(engines.load(model_id)) for model_id in ("parrot", "other")]
+    await asked.wait()
+    await until(lambda: engines.status("other").state is ModelState.LOADING)
+    first, second = engines.status("parrot"), engines.status("other")
+    assert (first.waits_for, second.waits_for) == (None, LoadWait.OTHER_LOAD)
+    assert first.about_s is not None and first.about_s >= 0
+    assert second.about_s is None                       # it was never loaded here
+    go_on.set()
+    await asyncio.gather(*loads)
+    assert engines.status("other").waits_for is None

@@ -18,7 +18,8 @@ from app.services.container import Services
 from app.services.exports import ExportFormat
 from app.services.imports import Import, ImportState
 from app.settings import Settings
-from store import messages
+from store import conversations, messages
+from store.chat_places import place_of
 from store.imports import Merged
 from store.tables import Conversation, Message, MessageStatus
 from tests.app.elsewhere import (
@@ -298,3 +299,72 @@ async def test_all_as_markdown_is_a_zip_with_a_file_a_chat(services: Services, u
 
 async def test_nobody_with_no_chats_gets_an_empty_list(services: Services, user_id: str) -> None:
     assert json.loads(await exported(services, user_id)) == []
+
+
+async def test_folders_tags_pins_and_the_archive_come_home_too(
+    services: Services, user_id: str, ben_id: str
+) -> None:
+    ids = [(await services.chat.send(user_id, None, text)).conversation_id for text in "123"]
+    for conversation_id, title in zip(ids, ("One", "Two", "Three"), strict=True):
+        await services.organise.rename(user_id, conversation_id, title)
+    folder, _ = await services.organise.create_folder(user_id, "Work")
+    inner, _ = await services.organise.create_folder(user_id, "Office", parent_id=folder.id)
+    await services.organise.move(user_id, ids[:1], inner.id)
+    await services.organise.tag(user_id, ids[:1], "Big Plans")
+    await services.organise.pin(user_id, [ids[2], ids[0]])
+    await services.organise.archive(user_id, ids[1:2])
+    file = await exported(services, user_id)
+    entry = next(each for each in json.loads(file) if each["id"] == ids[0])
+    assert (entry["folder_id"], entry["pinned"], entry["archived"]) == (inner.id, True, False)
+    assert entry["meta"] == {"tags": ["big_plans"]}
+    assert counts(await imported(services, ben_id, file)) == (3, 0, 0, 0)
+    assert await _places(services, ben_id) == await _places(services, user_id) == {
+        "One": (["Work", "Office"], 1, False, ["Big Plans"]),
+        "Two": ([], None, True, []),
+        "Three": ([], 0, False, []),
+    }
+
+
+async def test_of_open_webui_pins_archive_tags_and_folders_without_names_are_kept(
+    services: Services, user_id: str
+) -> None:
+    chat = open_webui_chat() | {"pinned": True}
+    chats = [
+        chat | {"id": "a", "folder_id": "f1", "archived": False, "meta": {"tags": ["work"]}},
+        chat | {"id": "b", "folder_id": "f1", "pinned": False, "archived": True, "meta": {}},
+        chat | {"id": "c", "folder_id": 7, "pinned": "yes", "archived": None, "meta": {"tags": "x"}},
+    ]
+    assert counts(await imported(services, user_id, json.dumps(chats).encode())) == (3, 0, 0, 0)
+    places = sorted((await _all_places(services, user_id)), key=str)
+    assert places == [
+        (["Imported"], 0, False, ["work"]), (["Imported"], None, True, []), ([], None, False, []),
+    ]
+    await services.organise.tag(user_id, [chat.id for chat in await _rows(services, user_id)], "mine")
+    await imported(services, user_id, json.dumps(chats).encode())
+    assert all("mine" in place[3] for place in await _all_places(services, user_id)), "what is here is never changed"
+
+
+async def test_of_chatgpt_the_archive_and_the_stars_are_kept(services: Services, user_id: str) -> None:
+    chats = [
+        chatgpt_conversation() | {"conversation_id": "a", "is_archived": True},
+        chatgpt_conversation() | {"conversation_id": "b", "is_starred": True},
+    ]
+    assert counts(await imported(services, user_id, json.dumps(chats).encode())) == (2, 0, 0, 0)
+    assert sorted(await _all_places(services, user_id), key=str) == [([], 0, False, []), ([], None, True, [])]
+
+
+async def _rows(services: Services, user_id: str) -> list[Conversation]:
+    ids = await services.db.read(conversations.list_ids, user_id)
+    return [await services.conversations.get(user_id, each) for each in ids]
+
+
+async def _all_places(services: Services, user_id: str) -> list[tuple[list[str], int | None, bool, list[str]]]:
+    places = [await services.db.read(place_of, row) for row in await _rows(services, user_id)]
+    return [
+        ([*place.folder], place.pin_position, place.archived_at is not None, [*place.tags]) for place in places
+    ]
+
+
+async def _places(services: Services, user_id: str) -> dict[str, tuple[list[str], int | None, bool, list[str]]]:
+    rows = await _rows(services, user_id)
+    return dict(zip((row.title for row in rows), await _all_places(services, user_id), strict=True))

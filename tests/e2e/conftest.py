@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import queue
 import re
@@ -18,6 +19,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -100,9 +102,14 @@ class Server:
         assert done.returncode == exit_code, done.stderr + done.stdout
         return done.stdout + done.stderr
 
-    def add_user(self, *, admin: bool = False) -> str:
+    def add_user(self, *, admin: bool = False, titles: bool = False) -> str:
+        """Without `titles` a chat keeps its first words as its title."""
         name = "reader-" + secrets.token_hex(4)
         self.command("users", "add", name, *(["--admin"] if admin else []), "--password-stdin", stdin=PASSWORD)
+        with closing(sqlite3.connect(self.data_dir / "inglenook.sqlite3")) as connection, connection:
+            connection.execute(
+                "INSERT INTO user_setting SELECT id, 'titles', ? FROM user WHERE name = ?", (json.dumps(titles), name)
+            )
         return name
 
     def query(self, sql: str, *parameters: object) -> list[tuple[object, ...]]:
@@ -161,8 +168,8 @@ async def sign_in(browser: Browser, server: Server, name: str) -> Page:
     return page
 
 
-async def new_context(browser: Browser) -> BrowserContext:
-    context = await browser.new_context(viewport={"width": 1440, "height": 900})
+async def new_context(browser: Browser, **device: Any) -> BrowserContext:
+    context = await browser.new_context(**{"viewport": {"width": 1440, "height": 900}} | device)
     context.set_default_timeout(PATIENCE_S * 1000)
     return context
 

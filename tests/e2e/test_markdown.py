@@ -323,9 +323,10 @@ async def test_what_is_written_is_not_made_again(sheet: Sheet) -> None:
 
 async def test_an_answer_in_a_chat_is_shown_by_the_same_renderer(sheet: Sheet) -> None:
     page = sheet.page
-    state = {"status": "complete", "finish": "stop", "error": None, "reasoning": None, "stats": []}
+    state = {"status": "complete", "finish": "stop", "error": None, "thought": "", "edited": False, "figures": {}}
     text = "Sum: $a^2$[^1]\n\n```python\nx = 1\n```\n\n[^1]: A note"
     body = f"data: {json.dumps([0, text])}\n\nevent: done\ndata: {json.dumps(state)}\n\n"
+    await page.evaluate("delete window.SharedWorker")       # no worker's requests can be answered here
     await page.route("**/ui/stream/*", lambda route: route.fulfill(content_type="text/event-stream", body=body))
     await page.get_by_label("Message", exact=True).fill("What is the capital of France?")
     await page.keyboard.press("Enter")

@@ -102,9 +102,10 @@ async def test_what_a_model_writes_is_text_and_code_can_be_copied(server: Server
     page.on("request", lambda request: asked.append(request.url))
     fallen: list[None] = []
     await page.expose_function("fall", lambda: fallen.append(None))
-    state = {"status": "complete", "finish": "stop", "error": None, "reasoning": None, "stats": []}
+    state = {"status": "complete", "finish": "stop", "error": None, "thought": "", "edited": False, "figures": {}}
     pieces = [[at, HOSTILE[at:at + 40]] for at in range(0, len(HOSTILE), 40)]
     events = [f"data: {json.dumps(piece)}\n\n" for piece in pieces] + [f"event: done\ndata: {json.dumps(state)}\n\n"]
+    await page.evaluate("delete window.SharedWorker")       # no worker's requests can be answered here
     await page.route("**/ui/stream/*", lambda route: route.fulfill(
         content_type="text/event-stream", body="".join(events),
     ))

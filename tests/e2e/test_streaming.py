@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 
 import pytest
@@ -19,7 +20,7 @@ async def test_reload_other_chat_and_second_device_in_mid_answer_see_one_whole_a
 ) -> None:
     name = server.add_user()
     page = await sign_in(browser, server, name)
-    answer_id = await _ask(page, server, name, LONG)
+    answer_id = await ask(page, server, name, LONG)
     await until(lambda: _text_length(page), "the first words")
 
     second = await sign_in(browser, server, name)
@@ -31,7 +32,7 @@ async def test_reload_other_chat_and_second_device_in_mid_answer_see_one_whole_a
     await page.go_back()
     await until(lambda: _text_length(page), "the text again after another chat")
 
-    await _is_over(server, answer_id)
+    await is_over(server, answer_id)
     for watcher in (page, second):
         await expect(watcher.get_by_label("Stop", exact=True)).to_have_count(0)
     assert server.query("select count(*) from message m join conversation c on c.id = m.conversation_id "
@@ -43,10 +44,11 @@ async def test_reload_other_chat_and_second_device_in_mid_answer_see_one_whole_a
 async def test_a_lost_network_comes_back_to_the_same_answer(server: Server, browser: Browser) -> None:
     name = server.add_user()
     page = await sign_in(browser, server, name)
-    answer_id = await _ask(page, server, name, LONG)
+    await page.evaluate("delete window.SharedWorker")       # its line would not be cut below
+    answer_id = await ask(page, server, name, LONG)
     await until(lambda: _text_length(page), "the first words")
     await page.context.set_offline(True)
-    await _is_over(server, answer_id)
+    await is_over(server, answer_id)
     await page.context.set_offline(False)
     [(content,)] = server.query("select content from message where id = ?", answer_id)
     await expect(page.get_by_label("Stop", exact=True)).to_have_count(0)
@@ -56,7 +58,7 @@ async def test_a_lost_network_comes_back_to_the_same_answer(server: Server, brow
 async def test_stop_works_from_another_tab_and_keeps_what_was_written(server: Server, browser: Browser) -> None:
     name = server.add_user()
     page = await sign_in(browser, server, name)
-    answer_id = await _ask(page, server, name, LONG)
+    answer_id = await ask(page, server, name, LONG)
     await until(lambda: _text_length(page), "the first words")
     other = await page.context.new_page()
     await other.goto(page.url)
@@ -66,6 +68,25 @@ async def test_stop_works_from_another_tab_and_keeps_what_was_written(server: Se
     assert status == "stopped"
     assert content
     assert await _copied_text(page) == content
+
+
+async def test_two_devices_that_write_in_one_chat_at_once_lose_nothing(server: Server, browser: Browser) -> None:
+    name = server.add_user()
+    page = await sign_in(browser, server, name)
+    await is_over(server, await ask(page, server, name, "What is the capital of France?"))
+    second = await sign_in(browser, server, name)
+    await second.goto(page.url)
+    devices = {"And of Spain?": page, "And of Italy?": second}
+    for text, device in devices.items():
+        await device.get_by_label("Message", exact=True).fill(text)
+    await asyncio.gather(*(device.keyboard.press("Enter") for device in devices.values()))
+    for device in devices.values():
+        await expect(device.locator(".nk-answer")).to_have_count(2)
+        await expect(device.get_by_label("Stop", exact=True)).to_have_count(0)
+    said = await page.locator(".nk-bubble").all_inner_texts()
+    kept = [await device.get_by_label("Message", exact=True).input_value() for device in devices.values()]
+    assert sorted([*said[1:], *filter(None, kept)]) == sorted(devices)      # said, or still in its writer's field
+    assert await second.locator(".nk-bubble").all_inner_texts() == said
 
 
 async def test_a_chat_started_in_one_browser_stands_in_the_sidebar_of_another(
@@ -89,7 +110,7 @@ async def test_signing_out_turns_every_open_page_of_that_browser_away(server: Se
         await expect(tab).to_have_url(re.compile("/login"))
 
 
-async def _ask(page: Page, server: Server, name: str, text: str) -> str:
+async def ask(page: Page, server: Server, name: str, text: str) -> str:
     """Send `text` as a new chat; the id of the answer that is being written."""
     await page.get_by_label("Message", exact=True).fill(text)
     await page.keyboard.press("Enter")
@@ -101,7 +122,7 @@ async def _ask(page: Page, server: Server, name: str, text: str) -> str:
     return str(answer_id)
 
 
-async def _is_over(server: Server, answer_id: str) -> None:
+async def is_over(server: Server, answer_id: str) -> None:
     ended = "select 1 from message where id = ? and status <> 'streaming'"
     await until(lambda: server.query(ended, answer_id), "the end")
 

@@ -9,8 +9,21 @@ from typing import Any
 import pytest
 from sqlmodel import Session
 
-from store import accounts, conversations, imports, messages, search, settings
-from store.tables import User
+from store import (
+    accounts,
+    chat_places,
+    conversations,
+    deletions,
+    folders,
+    imports,
+    messages,
+    organise,
+    search,
+    settings,
+    sidebar,
+    undo,
+)
+from store.tables import User, WhenFull, now
 
 # What each answers when the person and the things do not belong together.
 NOTHING: dict[Callable[..., Any], Any] = {
@@ -21,14 +34,41 @@ NOTHING: dict[Callable[..., Any], Any] = {
     conversations.get_with_deleted: None,
     conversations.get: None,
     conversations.rename: None,
+    conversations.set_when_full: None,
     conversations.mark_deleted: False,
     conversations.restore: False,
+    conversations.name_by_model: False,
+    folders.list_folders: [],
+    folders.get_folder: None,
+    folders.create_folder: None,
+    folders.rename_folder: None,
+    folders.delete_folder: None,
+    folders.place_folder: None,
+    organise.move: None,
+    organise.pin: None,
+    organise.unpin: None,
+    organise.archive: None,
+    organise.delete: None,
+    organise.rename: None,
+    organise.list_tags: [],
+    organise.list_models: [],
+    organise.tag: None,
+    organise.untag: None,
+    organise.tags_of: {},
+    sidebar.counts: sidebar.Counts(0, 0, {}, 0, (0,)),
+    sidebar.page: [],
+    undo.put_back: False,
+    deletions.streaming_under: None,
+    deletions.mark_deleted: None,
+    deletions.restore: None,
     messages.get: None,
     messages.branch: None,
     messages.tree: None,
     messages.add_turn: None,
     messages.edit_turn: None,
     messages.add_answer: None,
+    messages.answer_turn: None,
+    messages.edit_answer: None,
     messages.reopen_answer: None,
     messages.show_branch: None,
     search.search: [],
@@ -41,10 +81,16 @@ MAKE_ONE_S_OWN = {
 }
 
 
+MODULES = (
+    accounts, chat_places, conversations, deletions, folders, imports, messages, organise, search, settings, sidebar,
+    undo,
+)
+
+
 def scoped_functions() -> set[Callable[..., Any]]:
     return {
         function
-        for module in (accounts, conversations, imports, messages, search, settings)
+        for module in MODULES
         for name, function in inspect.getmembers(module, inspect.isfunction)
         if function.__module__ == module.__name__ and not name.startswith("_")
         and "user_id" in inspect.signature(function).parameters
@@ -54,17 +100,24 @@ def scoped_functions() -> set[Callable[..., Any]]:
 @pytest.fixture
 def of_ben(session: Session, ben: User) -> dict[str, Any]:
     """Ben's things, by the names of the parameters that take them."""
-    turn = messages.start_conversation(session, ben.id, "Secret", "My secret?", model_id=None)
+    turn = messages.start_conversation(session, ben.id, "Secret", "My secret?", model_id="of-ben")
     messages.finish(session, turn.answer.id, turn.user_message.status, content="A secret.")
     key = accounts.add_key(session, ben.id, "laptop", "a hash", "sk-…")
     settings.set_of_user(session, ben.id, "theme", "dark")
+    made = folders.create_folder(session, ben.id, "Private")
+    assert made is not None and key is not None
+    before = organise.move(session, ben.id, [turn.conversation.id], made[0].id)
+    organise.tag(session, ben.id, [turn.conversation.id], "secret", "secret")
+    (tag, _), = organise.list_tags(session, ben.id)
     session.flush()
-    assert key is not None
     return {
+        "ids": [turn.conversation.id], "folder_id": made[0].id, "tag_id": tag.id, "before_id": None,
+        "is_archived": True, "name": "changed", "name_key": "changed", "offset": 0, "moments": [now()],
+        "place": sidebar.Place("folder", made[0].id), "before": before,
         "conversation_id": turn.conversation.id, "message_id": turn.user_message.id, "answer_id": turn.answer.id,
         "parent_id": turn.answer.id, "leaf_id": turn.answer.id, "key_id": key.id,
-        "content": "changed", "title": "changed", "words": "secret", "limit": 10, "before": None, "model_id": None,
-        "key": "theme", "default": "default",
+        "content": "changed", "title": "changed", "words": "secret", "limit": 10, "model_id": None,
+        "key": "theme", "default": "default", "when_full": WhenFull.SUMMARISE,
     }
 
 
@@ -76,7 +129,7 @@ def test_every_function_over_a_persons_things_is_tried_here() -> None:
 def test_nothing_of_bens_exists_for_anna(
     session: Session, anna: User, ben: User, of_ben: dict[str, Any], function: Callable[..., Any]
 ) -> None:
-    arguments = {name: of_ben[name] for name in inspect.signature(function).parameters if name in of_ben}
+    arguments = _arguments(function, of_ben)
     assert function(session, user_id=anna.id, **arguments) == NOTHING[function]
     session.flush()
     assert _things_of(session, ben) == ("Secret", ["My secret?", "A secret."], 1, "dark")
@@ -84,14 +137,27 @@ def test_nothing_of_bens_exists_for_anna(
 
 def test_ben_himself_gets_something_from_each(session: Session, ben: User, of_ben: dict[str, Any]) -> None:
     for function, nothing in NOTHING.items():
-        arguments = {name: of_ben[name] for name in inspect.signature(function).parameters if name in of_ben}
+        arguments = _arguments(function, of_ben)
         undone = session.begin_nested()
         assert function(session, user_id=ben.id, **arguments) != nothing, function
         undone.rollback()
 
 
+def _arguments(function: Callable[..., Any], of_ben: dict[str, Any]) -> dict[str, Any]:
+    """Where a name means something else to one function, that one's own."""
+    others = {
+        conversations.list_recent: {"before": None},
+        folders.create_folder: {"parent_id": of_ben["folder_id"]},
+        folders.place_folder: {"parent_id": None},
+    }
+    of_it = of_ben | others.get(function, {})
+    return {name: of_it[name] for name in inspect.signature(function).parameters if name in of_it}
+
+
 def _things_of(session: Session, user: User) -> tuple[str, list[str], int, str]:
     (conversation,) = conversations.list_recent(session, user.id, limit=9)
+    assert [folder.name for folder in folders.list_folders(session, user.id)] == ["Private"]
+    assert organise.tags_of(session, user.id, [conversation.id]) == {conversation.id: ["secret"]}
     branch = messages.branch(session, user.id, conversation.id)
     assert branch is not None
     num_keys = len(accounts.list_keys(session, user.id))

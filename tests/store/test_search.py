@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+from typing import Any
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlmodel import Session
 
-from store import conversations, messages
-from store.search import HIGHLIGHT_END, HIGHLIGHT_START, MAX_QUERY_CHARS, SearchHit, search
-from store.tables import Conversation, MessageStatus, User
+from store import conversations, folders, messages, organise
+from store.search import HIGHLIGHT_END, HIGHLIGHT_START, MAX_QUERY_CHARS, Filters, SearchHit, search
+from store.tables import Conversation, MessageRole, MessageStatus, User, now
 
 
 def chat(session: Session, user: User, title: str, question: str = "?", answer: str = "!") -> Conversation:
@@ -26,10 +29,14 @@ def titles(hits: list[SearchHit]) -> list[str]:
     return [hit.title for hit in hits]
 
 
-def num_indexed(session: Session, word: str) -> int:
+def num_indexed(session: Session, word: str, table: str = "search_fts") -> int:
     connection = session.connection()
-    found = connection.exec_driver_sql("SELECT count(*) FROM search_fts WHERE search_fts MATCH ?", (f'"{word}"',))
+    found = connection.exec_driver_sql(f"SELECT count(*) FROM {table} WHERE {table} MATCH ?", (f'"{word}"',))
     return int(found.scalar_one())
+
+
+def num_titles(session: Session, word: str) -> int:
+    return num_indexed(session, word, "search_titles")
 
 
 def test_a_hit_names_its_conversation_and_message_and_marks_the_words(session: Session, anna: User) -> None:
@@ -60,7 +67,7 @@ def test_titles_come_first_and_a_conversation_comes_once(session: Session, anna:
     chat(session, anna, "Other", "paris paris paris paris")
     hits = find(session, anna, "paris")
     assert titles(hits) == ["Paris", "Other"]
-    assert hits[0].message_id is None
+    assert hits[0].snippet == f"{HIGHLIGHT_START}paris{HIGHLIGHT_END}"
     assert titles(find(session, anna, "paris", limit=1)) == ["Paris"]
     assert find(session, anna, "paris", limit=0) == []
 
@@ -106,10 +113,10 @@ def test_deleted_conversations_are_not_found_and_purged_ones_leave_nothing(sessi
     conversations.mark_deleted(session, anna.id, conversation.id)
     session.flush()
     assert find(session, anna, "paris") == []
-    assert num_indexed(session, "paris") == 3
+    assert num_indexed(session, "paris") == 2 and num_titles(session, "paris") == 1
     session.delete(conversation)
     session.flush()
-    assert num_indexed(session, "paris") == 0
+    assert num_indexed(session, "paris") == num_titles(session, "paris") == 0
     assert session.connection().exec_driver_sql("SELECT count(*) FROM search_document").scalar() == 0
 
 
@@ -152,3 +159,57 @@ def test_signs_mean_nothing_words_do(session: Session, anna: User, words: str, f
 def test_only_the_beginning_of_a_very_long_query_counts(session: Session, anna: User) -> None:
     chat(session, anna, "Paris", "paris is nice")
     assert titles(find(session, anna, "paris" + " " * MAX_QUERY_CHARS + "unknown")) == ["Paris"]
+
+
+def test_a_chat_found_by_its_title_leads_to_its_newest_message_that_says_it_too(session: Session, anna: User) -> None:
+    conversation = chat(session, anna, "Paris in spring", "How is it?", "Paris is nice.")
+    (hit,) = find(session, anna, "paris")
+    answer = messages.branch(session, anna.id, conversation.id)
+    assert answer is not None and hit.message_id == answer[-1][0].id
+    assert hit.marked_title == f"{HIGHLIGHT_START}Paris{HIGHLIGHT_END} in spring"
+    (by_title,) = find(session, anna, "spring")
+    assert (by_title.message_id, by_title.snippet) == (None, "How is it?")
+
+
+def test_the_newest_come_first_and_only_as_many_as_are_wanted(session: Session, anna: User) -> None:
+    for number in range(5):
+        chat(session, anna, f"{number}", "the same")
+    session.flush()
+    assert titles(find(session, anna, "same", limit=3)) == ["4", "3", "2"]
+
+
+def test_filters_narrow_what_is_found_and_need_no_words(session: Session, anna: User) -> None:
+    work, other, old = (chat(session, anna, title, "paris?", "paris!") for title in ("Work", "Other", "Old"))
+    made = folders.create_folder(session, anna.id, "Office")
+    assert made is not None
+    organise.move(session, anna.id, [work.id], made[0].id)
+    organise.tag(session, anna.id, [work.id, other.id], "trip", "trip")
+    ((tag, _),) = organise.list_tags(session, anna.id)
+    organise.pin(session, anna.id, [other.id])
+    organise.archive(session, anna.id, [old.id], is_archived=True)
+    old.created_at = old.updated_at = now() - timedelta(days=100)
+    old.model_id = "qwen3-8b"
+    session.flush()
+    yesterday = now() - timedelta(days=1)
+    for words in ("paris", ""):
+        def found(words: str = words, **filters: Any) -> list[str]:
+            hits = search(session, anna.id, words, limit=9, filters=Filters(**filters))
+            return sorted(titles(hits))
+
+        assert found(folder_ids=(made[0].id,)) == ["Work"]
+        assert found(folder_ids=()) == []
+        assert found(tag_ids=(tag.id,)) == ["Other", "Work"]
+        assert found(tag_ids=(tag.id, "")) == []
+        assert found(is_pinned=True) == ["Other"] and found(is_archived=True) == ["Old"]
+        assert found(is_archived=False, is_pinned=False) == ["Work"]
+        assert found(after=yesterday) == ["Other", "Work"]
+        assert found(model="QWEN") == ["Old"]
+    assert [hit.is_archived for hit in search(session, anna.id, "", limit=9, filters=Filters(model="qwen"))] == [True]
+
+
+def test_who_said_it_can_be_asked_for(session: Session, anna: User) -> None:
+    chat(session, anna, "Paris", "Lyon?", "Paris!")
+    assert titles(search(session, anna.id, "lyon", limit=9, filters=Filters(role=MessageRole.USER))) == ["Paris"]
+    assert search(session, anna.id, "lyon", limit=9, filters=Filters(role=MessageRole.ASSISTANT)) == []
+    (hit,) = search(session, anna.id, "paris", limit=9, filters=Filters(role=MessageRole.ASSISTANT))
+    assert hit.snippet == f"{HIGHLIGHT_START}Paris{HIGHLIGHT_END}!"

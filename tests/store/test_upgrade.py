@@ -11,7 +11,7 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
-from store import models, settings
+from store import conversations, models, search, settings
 from store.database import Database
 from store.errors import DatabaseTooNew, DatabaseUnusable, MigrationFailed
 from store.tables import Message
@@ -84,6 +84,35 @@ def test_models_of_the_first_version_have_no_adapters(tmp_path: Path, newer: Pat
         model = database.run_sync(models.get, "m")
         assert model is not None
         assert (model.adapters, model.context_tokens, model.is_default) == ([], 8192, True)
+
+
+def test_titles_of_an_older_version_are_found_kept_and_forgotten_with_their_chat(tmp_path: Path, newer: Path) -> None:
+    for migration in (newer / "versions").glob("*.py"):
+        if migration.name[:4] > "0003":
+            migration.unlink()
+    path = tmp_path / "older" / "inglenook.sqlite3"
+    Database.open(path, migrations=newer).close()
+    at = "2026-01-01 00:00:00.000000"
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("INSERT INTO user VALUES ('u', 'Anna', 'anna', 'a hash', 'user', 1, ?)", (at,))
+        connection.execute(
+            "INSERT INTO conversation VALUES ('c', 'u', 'Pearwood', NULL, 'm', ?, ?, NULL)", (at, at)
+        )
+        connection.execute(
+            "INSERT INTO message (id, conversation_id, role, content, reasoning, status, created_at)"
+            " VALUES ('m', 'c', 'user', 'Walnut too', '', 'complete', ?)", (at,)
+        )
+    with closing(Database.open(path)) as database, database.session() as session:
+        for word, message_id in (("pearwood", None), ("walnut", "m")):
+            (hit,) = search.search(session, "u", word, limit=9)
+            assert (hit.title, hit.message_id) == ("Pearwood", message_id)
+        assert not conversations.name_by_model(session, "u", "c", "Better"), "it may be a person's"
+        conversation = conversations.get(session, "u", "c")
+        assert conversation is not None and (conversation.folder_id, conversation.pin_position) == (None, None)
+        session.delete(conversation)
+        session.flush()
+        for table in ("search_fts", "search_titles", "search_document"):
+            assert session.connection().exec_driver_sql(f"SELECT count(*) FROM {table}").scalar() == 0
 
 
 def test_opening_a_file_of_this_version_copies_nothing(old: Path) -> None:

@@ -53,7 +53,7 @@ def test_every_icon_that_is_used_is_drawn() -> None:
     drawn = set(re.findall(r'<symbol id="nk-([a-z0-9-]+)"', (ASSETS / "icons" / "lucide.svg").read_text()))
     used = set[str]()
     pages = (file for kind in ("*.py", "*.js", "*.html") for file in UI.rglob(kind))
-    for file in (*pages, *BUNDLE.glob("markdown/*.js")):
+    for file in (*pages, *BUNDLE.glob("markdown/*.js"), *BUNDLE.glob("sidebar/*.js")):
         text = file.read_text(encoding="utf-8")
         used |= set(re.findall(r"#nk-([a-z0-9-]+)", text))
         used |= set(re.findall(r"""\bicon(?:_button|Button)?\(["']([a-z0-9-]+)["']""", text))
@@ -73,10 +73,10 @@ def test_the_bundle_carries_its_licences() -> None:
 
 def test_the_bundle_is_built_from_what_is_here() -> None:
     digest = hashlib.sha256()
-    sources = [path for folder in ("markdown", "words") for path in sorted((BUNDLE / folder).iterdir())]
+    sources = [path for folder in ("markdown", "sidebar", "words") for path in sorted((BUNDLE / folder).iterdir())]
     for path in [BUNDLE / "build.mjs", BUNDLE / "package-lock.json", *sources]:
         digest.update(path.read_bytes())
-    for folder in ("markdown", "words"):
+    for folder in ("markdown", "sidebar", "words"):
         built_from = (ASSETS / "vendor" / folder / "SOURCES.txt").read_text(encoding="utf-8").strip()
         assert built_from == digest.hexdigest(), "assets/build has changed: make bundle"
 

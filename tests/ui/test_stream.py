@@ -9,13 +9,15 @@ from typing import Any
 
 import pytest
 
+import ui.answer_events
 import ui.stream
 from app.services.generation import Generation, GenerationState, utf16_length
 from engine.backends.scripted import ScriptedBackend
 from engine.backends.scripted_tokenizer import THINKING_TEMPLATE, ByteTokenizer
 from store.tables import MessageStatus
 from tests.ui.conftest import PARIS, Home, Person
-from ui.stream import _followed, _with_pings
+from ui.answer_events import Place, followed
+from ui.stream import with_pings
 
 FAMILY = "👨‍👩‍👧‍👦 漢字 ñ"
 
@@ -51,7 +53,8 @@ async def test_a_finished_answer_comes_whole_and_says_how_it_ended(ada: Person) 
     name, state, _ = done
     assert name == "done"
     assert (state["status"], state["finish"], state["error"]) == ("complete", "stop", None)
-    assert f"{len(PARIS) + 1} tokens" in state["stats"] or f"{len(PARIS)} tokens" in state["stats"]
+    assert state["figures"]["tokens"] in (len(PARIS), len(PARIS) + 1)
+    assert state["figures"]["model"] == "SmolLM2 135M Instruct, Q4_1"
 
 
 async def test_the_thought_before_an_answer_comes_with_its_end(ada: Person) -> None:
@@ -64,7 +67,36 @@ async def test_the_thought_before_an_answer_comes_with_its_end(ada: Person) -> N
         response = await browser.get(f"/ui/stream/{answer_id}")
     *_, message, (name, state, _) = _events(response.text)
     assert message == ("message", [0, "42"], "2")
-    assert (name, state["reasoning"]) == ("done", "abc")
+    assert (name, state["thought"]) == ("done", "abc")
+    assert ("thought", [0, "abc"], None) in _events(response.text)
+    again = await _get(ada, f"/ui/stream/{answer_id}?offset=1&thought=2")
+    assert ("thought", [2, "c"], None) in again
+    assert ("message", [1, "2"], "2") in again
+
+
+async def test_several_answers_share_one_line(ada: Person, ben: Person) -> None:
+    first, second = await _answer(ada, "What is the capital of France?"), await _answer(ada, "Draw a family.")
+    of_ben = await _answer(ben, "What is the capital of France?")
+    events = await _get(ada, f"/ui/stream/{first},{of_ben},{second}?offset=4,0,0")
+    texts = [data for name, data, _ in events if name == "message"]
+    assert sorted(texts, key=len) == [[4, PARIS[4:]], [0, FAMILY, 2]]
+    done = [data.get("of", 0) for name, data, _ in events if name == "done"]
+    assert sorted(done) == [0, 2]
+    assert [data for name, data, _ in events if name == "gone"] == [{"of": 1}]      # another's does not exist
+
+
+async def test_an_offset_that_is_no_number_is_refused_and_a_missing_one_is_the_beginning(ada: Person) -> None:
+    answer_id = await _answer(ada, "What is the capital of France?")
+    events = await _get(ada, f"/ui/stream/{answer_id}?offset=,&thought=")
+    assert [data for name, data, _ in events if name == "message"] == [[0, PARIS]]
+    async with ada.http() as browser:
+        for nonsense in ("-1", "x", "1;2", "9" * 20):
+            assert (await browser.get(f"/ui/stream/{answer_id}", params={"offset": nonsense})).status_code == 400
+
+
+async def _get(person: Person, address: str) -> list[tuple[str, Any, str | None]]:
+    async with person.http() as browser:
+        return _events((await browser.get(address)).text)
 
 
 async def test_one_goes_on_from_any_offset(ada: Person, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,11 +133,11 @@ async def test_another_persons_answer_does_not_exist(ada: Person, ben: Person, h
 
 
 async def test_while_it_waits_it_says_what_for(ada: Person, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ui.stream, "MIN_INTERVAL_S", 0)
+    monkeypatch.setattr(ui.answer_events, "MIN_INTERVAL_S", 0)
     answer_id = await _answer(ada, "What is the capital of France?")
     message = await ada.home.services.chat.message(ada.id, answer_id)
     generation = Generation(answer_id, message.conversation_id, ada.id, message.model_id or "")
-    events = _followed(ada.home.services, generation, 0)
+    events = followed(ada.home.services, generation, Place())
 
     async def next_event() -> tuple[str, Any, str | None]:
         while not (found := _events(await anext(events))):
@@ -113,15 +145,21 @@ async def test_while_it_waits_it_says_what_for(ada: Person, monkeypatch: pytest.
         return found[0]
 
     name, state, _ = await next_event()
-    assert (name, state["title"], state["loading"]) == ("state", "Waking SmolLM2 135M Instruct", True)
-    for position, title in ((2, "2nd in line"), (1, "Next in line"), (None, "Reading")):
+    assert (name, state) == (
+        "state", {"title": "loading", "detail": "", "model": "SmolLM2 135M Instruct", "about_s": None}
+    )
+    for position, title in ((2, "queue"), (1, "queue"), (None, "reading")):
         generation.state, generation.queue_position = GenerationState.WAITING, position
         generation.announce()
-        assert (await next_event())[1]["title"] == title
-    generation.state, generation.num_left_out = GenerationState.WRITING, 3
+        state = (await next_event())[1]
+        assert (state["title"], state.get("position")) == (title, position)
+    generation.state = GenerationState.SUMMARISING
+    generation.announce()
+    assert (await next_event())[1]["title"] == "summarising"
+    generation.state = GenerationState.WRITING
     generation.append("Hm")
     name, state, _ = await next_event()
-    assert (name, state["title"], state["left_out"]) == ("state", "", 3)
+    assert (name, state["title"]) == ("state", "")
     assert await next_event() == ("message", [0, "Hm"], "2")
     generation.state, generation.status = GenerationState.ENDED, MessageStatus.COMPLETE
     generation.announce()
@@ -129,14 +167,14 @@ async def test_while_it_waits_it_says_what_for(ada: Person, monkeypatch: pytest.
 
 
 async def test_a_long_answer_costs_bytes_by_its_length_only(ada: Person, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ui.stream, "MIN_INTERVAL_S", 0)
+    monkeypatch.setattr(ui.answer_events, "MIN_INTERVAL_S", 0)
     answer_id = await _answer(ada, "What is the capital of France?")
     message = await ada.home.services.chat.message(ada.id, answer_id)
 
     async def num_bytes(num_tokens: int) -> int:
         generation = Generation(answer_id, message.conversation_id, ada.id, message.model_id or "")
         generation.state = GenerationState.WRITING
-        events = _followed(ada.home.services, generation, 0)
+        events = followed(ada.home.services, generation, Place())
         total = 0
         for _ in range(num_tokens):
             generation.append(" word")
@@ -158,7 +196,7 @@ async def test_a_silent_line_is_kept_alive(monkeypatch: pytest.MonkeyPatch) -> N
         await speak.wait()
         yield "data: 1\n\n"
 
-    lines = _with_pings(slow())     # type: ignore[arg-type]
+    lines = with_pings(slow())     # type: ignore[arg-type]
     assert await anext(lines) == ": ping\n\n"
     speak.set()
     while (line := await anext(lines)) == ": ping\n\n":

@@ -6,15 +6,12 @@ from datetime import datetime
 
 import pytest
 
-from store.tables import Message, MessageRole, Model
 from ui.words import (
     GIB,
     MIB,
-    answer_stats,
     brief,
     context,
     count,
-    day_group,
     greeting,
     initials,
     ordinal,
@@ -42,21 +39,6 @@ def test_initials_are_of_the_first_and_the_last_name(name: str, letters: str) ->
     assert initials(name) == letters
 
 
-@pytest.mark.parametrize(
-    ("at", "group"),
-    [
-        (datetime(2026, 3, 10, 0, 1), "Today"),
-        (datetime(2026, 3, 9, 23, 59), "Yesterday"),
-        (datetime(2026, 3, 8, 23, 59), "Previous 7 days"),
-        (datetime(2026, 3, 3, 0, 0), "Previous 7 days"),
-        (datetime(2026, 3, 2, 23, 59), "Earlier"),
-        (datetime(2026, 3, 11, 1, 0), "Today"),      # a clock that was set back
-    ],
-)
-def test_chats_stand_under_their_calendar_day(at: datetime, group: str) -> None:
-    assert day_group(at, NOON) == group
-
-
 def test_numbers_have_units_and_a_space() -> None:
     assert [size(98 * MIB), size(5 * GIB), size(GIB // 2)] == ["98 MiB", "5.0 GiB", "0.5 GiB"]
     assert [context(512), context(2048), context(32768)] == ["512", "2k", "32k"]
@@ -65,21 +47,6 @@ def test_numbers_have_units_and_a_space() -> None:
         "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "22nd", "113th",
     ]
     assert [count(0, "token"), count(1, "token"), count(1234, "token")] == ["0 tokens", "1 token", "1,234 tokens"]
-
-
-def test_an_answers_line_says_only_what_is_known() -> None:
-    model = Model(
-        id="m", name="Qwen3 8B", path="", file_format="gguf", quantisation="Q4_K_M", size_bytes=1, modified_ns=1
-    )
-    answer = Message(
-        conversation_id="c", role=MessageRole.ASSISTANT, model_id="m",
-        completion_tokens=461, time_to_first_token_s=1.9, duration_s=11.9,
-    )
-    assert answer_stats(answer, model) == ["Qwen3 8B, Q4_K_M", "46 tok/s", "461 tokens", "11.9 s"]
-    assert answer_stats(answer, None)[0] == "m"
-    one_token = answer.model_copy(update={"completion_tokens": 1, "duration_s": 1.9})
-    assert answer_stats(one_token, model) == ["Qwen3 8B, Q4_K_M", "1 token", "1.9 s"]
-    assert answer_stats(Message(conversation_id="c", role=MessageRole.ASSISTANT), None) == []
 
 
 def test_times_speeds_and_shares_that_change_are_short() -> None:

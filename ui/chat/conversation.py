@@ -11,11 +11,14 @@ from dataclasses import dataclass
 from app.errors import AppError
 from app.schemas import ThreadMessage
 from app.services.container import Services
+from app.services.models import ModelEntry
 from engine.errors import EngineError
-from store.tables import Conversation, Model
+from store.tables import Conversation, MessageRole, Model
 from ui.components.composer import Composer
 from ui.components.elements import privacy_line
-from ui.components.thread import AnswerActions, Thread
+from ui.components.thread import MessageActions, Thread
+from ui.components.toast import Toast
+from ui.language import t
 from ui.place import stays_line
 
 
@@ -35,27 +38,39 @@ class ConversationView:
         self._user_id = user_id
         self._conversation = conversation
         self._page = page
-        self._thread = Thread(AnswerActions(again=self._again, go_on=self._continue, branch=self._show_branch))
+        self._thread = Thread(MessageActions(
+            again=self._again, go_on=self._continue, branch=self._show_branch, edit=self._edit, remove=self._remove,
+            answer=self._answer,
+        ))
         with self._thread.dock():
             self._composer = Composer(
-                placeholder="Reply", draft=f"{user_id}.{conversation.id}", on_send=self._send, on_stop=self._stop
+                placeholder=t("chat-reply"), draft=f"{user_id}.{conversation.id}",
+                on_send=self._send, on_stop=self._stop,
             )
             privacy_line(stays_line(services.settings))
+        self._toast = Toast(on_act=self._restore)
 
-    def show(self, messages: Sequence[ThreadMessage], models: Mapping[str, Model]) -> None:
-        self._thread.show(messages, models)
+    def show(self, conversation: Conversation, messages: Sequence[ThreadMessage], models: Mapping[str, Model]) -> None:
+        self._thread.show(messages, models, conversation.when_full)
         self._composer.show(writing=self._thread.writing is not None)
 
     def show_title(self, title: str) -> None:
         self._thread.show_title(title)
 
+    def show_models(self, entries: Sequence[ModelEntry]) -> None:
+        self._thread.show_models(entries)
+
     def show_model(self, model: Model | None) -> None:
         if model is not None:
-            self._composer.show(placeholder=f"Reply to {model.name}")
+            self._composer.show(placeholder=t("chat-reply-to", model=model.name))
 
     def refuse(self, error: Exception) -> None:
         """Errors stand where the next thing is done."""
         self._composer.refuse(str(error))
+
+    def reveal(self, message_id: str) -> None:
+        """Go to this message of the branch that is shown, and mark it for a moment."""
+        self._thread.reveal(message_id)
 
     def print_all(self) -> None:
         self._thread.print_all()
@@ -72,8 +87,35 @@ class ConversationView:
         if answer_id := self._thread.writing:
             await self._try(self._services.chat.stop(self._user_id, answer_id))
 
-    async def _again(self, answer_id: str) -> None:
-        await self._try(self._services.chat.regenerate(self._user_id, answer_id, model_id=self._page.model_id()))
+    async def _again(self, answer_id: str, model_id: str | None) -> None:
+        model_id = model_id or self._page.model_id()
+        if await self._try(self._services.chat.regenerate(self._user_id, answer_id, model_id=model_id)):
+            self._thread.to_end()
+
+    async def _answer(self, message_id: str) -> None:
+        await self._try(self._services.chat.answer(self._user_id, message_id, model_id=self._page.model_id()))
+
+    async def _edit(self, message_id: str, text: str) -> None:
+        """One's own message is asked anew, an answer is saved; what cannot be taken stays in its field."""
+        chat, is_mine = self._services.chat, self._thread.find(message_id).message.role is MessageRole.USER
+        try:
+            if is_mine:
+                await chat.edit(self._user_id, message_id, text, model_id=self._page.model_id())
+            else:
+                await chat.edit_answer(self._user_id, message_id, text)
+        except (AppError, EngineError) as error:
+            if not self._thread.is_deleted and not self._thread.refuse_edit(message_id, str(error)):
+                self.refuse(error)
+        finally:
+            self._page.changed()
+
+    async def _remove(self, message_id: str) -> None:
+        """No question beforehand: it can be undone."""
+        if await self._try(self._services.chat.delete(self._user_id, message_id)):
+            self._toast.show(t("chat-deleted"), action=t("chat-undo"), subject=message_id)
+
+    async def _restore(self, message_id: str) -> None:
+        await self._try(self._services.chat.restore(self._user_id, message_id))
 
     async def _continue(self, answer_id: str) -> None:
         await self._try(self._services.chat.continue_answer(self._user_id, answer_id))

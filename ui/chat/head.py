@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
+from app.services.meter import ContextUse
 from app.services.models import ModelEntry
-from store.tables import Conversation
+from store.tables import Conversation, WhenFull
+from ui.components.context_meter import ContextGauge
 from ui.components.elements import icon, icon_button, menu, menu_item, menu_link, tag
 from ui.components.frame import open_menu_buttons
 from ui.components.model_picker import ModelPicker
@@ -19,6 +21,7 @@ class HeadActions:
     rename: Callable[[], None]                  # this and the rest: the chat that is shown
     print: Callable[[], Awaitable[None]]
     delete: Callable[[], Awaitable[None]]
+    when_full: Callable[[WhenFull], Awaitable[None]]        # what becomes of the oldest messages of this chat
 
 
 class ChatHead:
@@ -30,6 +33,7 @@ class ChatHead:
         self._heading = tag("div", "nk-sr")
         self._picker = ModelPicker(self._actions.choose_model)
         tag("span", "nk-grow")
+        self._gauge = ContextGauge(self._actions.when_full)
         with icon_button("ellipsis", "Chat menu", "nk-not-sm") as self._menu, menu("bottom right", "top right"):
             menu_item("Rename", "pencil").on("click", self._actions.rename)
             self._export_links = {
@@ -51,6 +55,9 @@ class ChatHead:
 
     def show_models(self, models: Sequence[ModelEntry], chosen: ModelEntry | None) -> None:
         self._picker.show(models, chosen.model.id if chosen else None)
+
+    def show_context(self, use: ContextUse | None) -> None:
+        self._gauge.show(use)
 
     def show_heading(self, text: str) -> None:
         """For who finds their way by headings. "" on an empty page, whose greeting is one itself."""

@@ -1,94 +1,110 @@
 // One answer: its text as it is written, what it waits for, what became of it, and what can be done with it.
-// The text comes over a stream of its own (ui/stream.py), in pieces with absolute offsets: a piece that comes twice does no harm.
+// The text comes over a line that all answers share (talk/follow.js), in pieces with absolute offsets: a piece that comes twice does no harm.
 import { copyText, inTurn, MarkdownView } from "inglenook-markdown";
+import { askAgain, Branch, Editor, Figures, focusIn, focusWhatTakesItsPlace, follow, reading, startReading, stopReading, Thought, Waiting } from "inglenook-talk";
 
-const RETRY_MS = 2000;
+const { t } = window.nkWords;
 const COPIED_MS = 1600;
 const SPOKEN_MS = 5000;
 const REST = 3; // times as long as the drawing took
 
-// Keyboards go on where they were: at the same button of the answer that took this one's place, or in the conversation.
-function focusAgain(label) {
-  const button = [...document.querySelectorAll(".nk-answer:last-child .nk-ib")].find((each) => each.ariaLabel === label);
-  const useful = button?.disabled ? button.parentElement.querySelector(":enabled") : button;
-  (useful ?? document.getElementById("chat"))?.focus({ preventScroll: true });
-}
-
 export default {
   template: `
     <div class="nk-answer" :data-message="messageId" :data-status="now.status">
-      <template v-if="now.reasoning">
-        <button type="button" class="nk-think" :aria-expanded="String(unfolded)" @click="unfolded = !unfolded">
-          <svg class="nk-i nk-i-16" aria-hidden="true"><use href="#nk-brain"/></svg>Thought first
-          <svg class="nk-i nk-i-14" aria-hidden="true"><use :href="unfolded ? '#nk-chevron-down' : '#nk-chevron-right'"/></svg>
-        </button>
-        <p v-if="unfolded" class="nk-thought">{{ now.reasoning }}</p>
-      </template>
-      <p v-if="now.left_out" class="nk-hint nk-left-out">The oldest {{ now.left_out === 1 ? "message" : now.left_out + " messages" }} of this chat no longer fit, so the model did not see {{ now.left_out === 1 ? "it" : "them" }}.</p>
-      <div v-if="writing && !hasText" class="nk-wait" role="status">
-        <span v-if="now.wait?.loading" class="nk-spin nk-spin-ember"></span>
-        <span v-else class="nk-embers"><i></i><i></i><i></i></span>
-        <span v-if="now.wait?.title"><b>{{ now.wait.title }}</b> {{ now.wait.detail }}</span>
-      </div>
-      <div v-show="hasText" class="prose" ref="prose"></div>
+      <thought v-if="thought" :id="'nk-thought-' + messageId" :text="thought" :figures="now.figures" :thinking="writing && !hasText"></thought>
+      <waiting v-if="writing && !hasText && !thought" :wait="wait"></waiting>
+      <editor v-if="editing" :original="text" :label="t('chat-edit-answer')" :action="t('chat-edit-save')" :hint="t('chat-edit-answer-hint')"
+        :refused="refused" @take="(text) => $emit('edit', text)" @leave="stopEditing"></editor>
+      <div v-show="hasText && !editing" class="prose" ref="prose"></div>
       <div v-if="notice" class="nk-notice" :class="notice.tone">
         <svg class="nk-i nk-i-16" aria-hidden="true"><use :href="'#nk-' + notice.icon"/></svg>
         <span class="nk-grow"><b>{{ notice.title }}</b> {{ notice.detail }}</span>
-        <button v-if="last" type="button" class="nk-btn nk-btn-quiet nk-btn-sm" @click="$emit(notice.event)">{{ notice.action }}</button>
+        <button v-if="last" type="button" class="nk-btn nk-btn-quiet nk-btn-sm" @click="$emit(notice.event, null)">{{ notice.action }}</button>
       </div>
-      <div v-if="!writing" class="nk-meta">
-        <span v-if="versions > 1" class="nk-branch">
-          <button type="button" class="nk-ib" aria-label="Previous version" :disabled="version === 1" @click="$emit('branch', -1)">
-            <svg class="nk-i nk-i-16" aria-hidden="true"><use href="#nk-chevron-left"/></svg></button>
-          <span>{{ version }}/{{ versions }}</span>
-          <button type="button" class="nk-ib" aria-label="Next version" :disabled="version === versions" @click="$emit('branch', 1)">
-            <svg class="nk-i nk-i-16" aria-hidden="true"><use href="#nk-chevron-right"/></svg></button>
-        </span>
-        <button v-if="hasText" type="button" class="nk-ib" :aria-label="copied ? 'Copied' : 'Copy'" :title="copied ? 'Copied' : 'Copy'" @click="copyAll">
+      <div v-if="!writing && !editing" class="nk-meta" :class="{ 'nk-in-use': menu }">
+        <branch :version="version" :versions="versions" @branch="(by) => $emit('branch', by)"></branch>
+        <span v-if="now.edited" class="nk-edited">{{ t("chat-edited") }}</span>
+        <button v-if="hasText" type="button" class="nk-ib" :aria-label="copied ? t('chat-copied') : t('chat-copy')" :title="copied ? t('chat-copied') : t('chat-copy')" @click="copy(text)">
           <svg class="nk-i nk-i-16" aria-hidden="true"><use :href="copied ? '#nk-check' : '#nk-copy'"/></svg></button>
-        <button type="button" class="nk-ib" aria-label="Try again" title="Try again" @click="$emit('again')">
-          <svg class="nk-i nk-i-16" aria-hidden="true"><use href="#nk-refresh-cw"/></svg></button>
-        <span class="nk-stats"><span v-for="(stat, index) in now.stats" :class="{ 'nk-hide-xs': index > 2 }">{{ stat }}</span></span>
+        <span class="nk-again">
+          <button type="button" class="nk-ib" :aria-label="t('chat-again')" :title="t('chat-again')" @click="$emit('again', null)">
+            <svg class="nk-i nk-i-16" aria-hidden="true"><use href="#nk-refresh-cw"/></svg></button>
+          <button v-if="models().length > 1" type="button" class="nk-ib nk-again-with" aria-haspopup="menu" :aria-expanded="String(menu === 'again')" :aria-label="t('chat-again-with')" :title="t('chat-again-with')">
+            <svg class="nk-i nk-i-14" aria-hidden="true"><use href="#nk-chevron-down"/></svg>
+            <q-menu class="nk-menu" auto-close anchor="bottom left" self="top left" :offset="[0, 6]" @show="menu = 'again'" @before-hide="menu = ''"><div role="menu" :aria-label="t('chat-again-with')">
+              <button v-for="model in models()" type="button" role="menuitem" class="nk-nav nk-model" @click="$emit('again', model.id)">
+                <span class="nk-dot" :class="model.dot" aria-hidden="true"></span><span class="nk-grow"><span>{{ model.name }}</span><small>{{ model.about }}</small></span></button>
+            </div></q-menu></button>
+        </span>
+        <button v-if="hasText" type="button" class="nk-ib" ref="edit" :aria-label="t('chat-edit-answer')" :title="t('chat-edit-answer')" @click="editing = true">
+          <svg class="nk-i nk-i-16" aria-hidden="true"><use href="#nk-pencil"/></svg></button>
+        <button type="button" class="nk-ib" :aria-label="t('chat-more')" :title="t('chat-more')" aria-haspopup="menu" :aria-expanded="String(menu === 'more')">
+          <svg class="nk-i nk-i-16" aria-hidden="true"><use href="#nk-ellipsis"/></svg>
+          <q-menu class="nk-menu" auto-close anchor="bottom left" self="top left" :offset="[0, 6]" @show="menu = 'more'" @before-hide="menu = ''"><div role="menu">
+            <button v-for="item in items" type="button" role="menuitem" class="nk-nav" @click="item.act">
+              <svg class="nk-i" aria-hidden="true"><use :href="'#nk-' + item.icon"/></svg><span>{{ item.text }}</span></button>
+            <hr>
+            <button type="button" role="menuitem" class="nk-nav danger" @click="$emit('remove')">
+              <svg class="nk-i" aria-hidden="true"><use href="#nk-trash-2"/></svg><span>{{ t("chat-delete") }}</span></button>
+          </div></q-menu></button>
+        <button v-if="isRead" type="button" class="nk-ib nk-reading" :aria-label="t('chat-read-stop')" :title="t('chat-read-stop')" @click="readAloud">
+          <svg class="nk-i nk-i-16" aria-hidden="true"><use href="#nk-square"/></svg></button>
+        <figures :id="'nk-figures-' + messageId" :figures="now.figures"></figures>
       </div>
       <div class="nk-sr" aria-live="polite">{{ spoken }}</div>
     </div>`,
 
+  components: { Branch, Editor, Figures, Thought, Waiting },
+  inject: { models: { from: "nkModels", default: () => () => [] } },
   props: {
     messageId: String,
     content: String, // as it stood when the page was made; "" where the stream brings it all
-    state: Object, // {status, finish, error, reasoning, stats}, see ui/components/answer.py
+    state: Object, // {status, finish, error, thought, edited, figures}, see ui/components/answer.py
     version: Number,
     versions: Number,
     last: Boolean,
   },
-  emits: ["again", "branch", "continue"],
+  emits: ["again", "branch", "continue", "edit", "remove"],
 
   data() {
-    return { now: { ...this.state, wait: null }, hasText: !!this.content, unfolded: false, copied: false, spoken: "" };
+    return { now: this.state, wait: null, thought: this.state.status === "streaming" ? "" : this.state.thought, hasText: !!this.content, editing: false, refused: "", menu: "", copied: false, spoken: "" };
   },
 
   computed: {
     writing() {
       return this.now.status === "streaming";
     },
+    isRead() {
+      return reading.id === this.messageId;
+    },
     notice() {
-      const goOn = { event: "continue", action: "Continue" };
+      const goOn = { event: "continue", action: t("chat-continue") };
       switch (this.now.status) {
         case "stopped":
-          return { ...goOn, icon: "square", title: "Stopped.", detail: this.hasText ? "What was written is kept." : "" };
+          return { ...goOn, icon: "square", title: t("chat-stopped"), detail: this.hasText ? t("chat-stopped-kept") : "" };
         case "interrupted":
-          return { ...goOn, tone: "warn", icon: "unplug", title: "Interrupted.", detail: this.now.error || "The answer stopped here." };
+          return { ...goOn, tone: "warn", icon: "unplug", title: t("chat-interrupted"), detail: this.now.error || t("chat-interrupted-why") };
         case "failed":
-          return { event: "again", action: "Try again", tone: "bad", icon: "circle-alert", title: "No answer.", detail: this.now.error };
+          return { event: "again", action: t("chat-again"), tone: "bad", icon: "circle-alert", title: t("chat-failed"), detail: this.now.error };
       }
-      return this.now.finish === "length" ? { ...goOn, icon: "square", title: "Cut short.", detail: "It reached its limit of length." } : null;
+      return this.now.finish === "length" ? { ...goOn, icon: "square", title: t("chat-cut"), detail: t("chat-cut-why") } : null;
+    },
+    items() {
+      const goOn = this.last && this.hasText && !this.notice;
+      return [
+        this.hasText && { text: t("chat-copy-text"), icon: "file-text", act: () => this.copy(this.view.spoken()) },
+        this.hasText && { text: t("chat-copy-markdown"), icon: "copy", act: () => this.copy(this.text) },
+        this.hasText && reading.possible && { text: this.isRead ? t("chat-read-stop") : t("chat-read"), icon: this.isRead ? "square" : "volume-2", act: this.readAloud },
+        goOn && { text: t("chat-go-on"), icon: "play", act: () => this.$emit("continue") },
+      ].filter(Boolean);
     },
   },
 
   watch: {
     state(state) {
-      if (this.source) return; // the stream knows better, and says so when it ends
-      this.now = { ...state, wait: null };
+      if (this.leave) return; // the stream knows better, and says so when it ends
+      this.now = state;
+      this.thought = this.writing ? "" : state.thought; // it may be thought anew: the stream brings it all
       if (this.writing) this.listen();
       else this.render();
     },
@@ -98,19 +114,16 @@ export default {
     this.text = this.content;
     this.frame = this.rest = 0;
     this.restUntil = 0; // ms, as performance.now counts
-    this.source = null;
-    this.retry = 0;
+    this.leave = null;
   },
   beforeUpdate() {
-    this.hadFocus = this.$el.contains(document.activeElement);
+    this.hadFocus = this.$el.contains(document.activeElement) && document.activeElement.ariaLabel;
   },
   updated() {
-    if (this.hadFocus && document.activeElement === document.body) focusAgain();
+    if (this.hadFocus && document.activeElement === document.body) focusIn(this.$el, this.hadFocus);
   },
   beforeUnmount() {
-    if (!this.$el.contains(document.activeElement)) return;
-    const { ariaLabel } = document.activeElement;
-    setTimeout(() => focusAgain(ariaLabel));
+    focusWhatTakesItsPlace(this.$el);
   },
   mounted() {
     this.view = new MarkdownView(this.$refs.prose, this.messageId);
@@ -118,40 +131,41 @@ export default {
     if (this.writing) this.listen();
   },
   unmounted() {
+    if (this.isRead) stopReading();
     this.hangUp();
     this.undraw();
   },
 
   methods: {
+    t,
+    place() {
+      return { offset: this.text.length, thought: this.thought.length };
+    },
     listen() {
-      this.hangUp();
-      this.source = new EventSource(`${window.path_prefix || ""}/ui/stream/${this.messageId}?offset=${this.text.length}`);
-      this.source.onmessage = (event) => this.take(...JSON.parse(event.data));
-      this.source.addEventListener("state", (event) => this.waitFor(JSON.parse(event.data)));
-      this.source.addEventListener("done", (event) => this.finish(JSON.parse(event.data)));
-      this.source.onerror = () => {
-        // A dropped line comes back by itself; an answer other than 200 closes the stream for good.
-        if (this.source.readyState === EventSource.CLOSED) this.retry = setTimeout(() => this.listen(), RETRY_MS);
-      };
+      this.leave ??= follow(this.messageId, this.place, this.take);
     },
     hangUp() {
-      clearTimeout(this.retry);
-      this.source?.close();
-      this.source = null;
+      this.leave?.();
+      this.leave = null;
     },
-    waitFor({ left_out, ...wait }) {
-      Object.assign(this.now, { wait, left_out });
+    take({ name, offset, piece, data }) {
+      if (name === "state") this.wait = data;
+      else if (name === "done") this.finish(data);
+      else if (name === "gone") this.hangUp();
+      else if (offset > this[name].length) askAgain(this.messageId, this.place); // a gap: from what is here
+      else if (offset + piece.length > this[name].length) this.grow(name, this[name].slice(0, offset) + piece);
     },
-    take(offset, piece) {
-      if (offset > this.text.length) return this.listen(); // a gap: ask again from what is here
-      if (offset + piece.length <= this.text.length) return;
-      this.text = this.text.slice(0, offset) + piece;
+    grow(name, text) {
+      this[name] = text;
+      if (name === "thought") return;
       this.hasText = true;
       this.draw();
     },
     finish(state) {
       this.hangUp();
-      this.now = { ...state, wait: null };
+      this.now = state;
+      this.thought = state.thought;
+      this.wait = null;
       this.render();
       this.spoken = this.view.spoken(); // for screen readers: once, when it is whole
       setTimeout(() => (this.spoken = ""), SPOKEN_MS);
@@ -175,9 +189,22 @@ export default {
       clearTimeout(this.rest);
       this.frame = this.rest = 0;
     },
-    async copyAll() {
-      this.copied = await copyText(this.text);
+    async copy(text) {
+      this.copied = await copyText(text);
       setTimeout(() => (this.copied = false), COPIED_MS);
+    },
+    readAloud() {
+      if (this.isRead) stopReading();
+      else startReading(this.messageId, this.view.spoken());
+    },
+    async stopEditing() {
+      this.editing = false;
+      this.refused = "";
+      await this.$nextTick();
+      this.$refs.edit?.focus({ preventScroll: true });
+    },
+    refuse(reason) {
+      this.refused = reason;
     },
   },
 };

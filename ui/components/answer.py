@@ -12,7 +12,8 @@ from nicegui.element import Element
 from app.schemas import ThreadMessage
 from store.tables import Message, MessageStatus, Model
 from ui.theme import ASSETS
-from ui.words import answer_stats
+
+TALK = str(ASSETS / "scripts" / "talk")         # what answers and one's own messages share in the browser
 
 
 def answer_state(message: Message, model: Model | None) -> dict[str, Any]:
@@ -21,17 +22,39 @@ def answer_state(message: Message, model: Model | None) -> dict[str, Any]:
         "status": message.status,
         "finish": message.finish_reason,
         "error": message.error,
-        "reasoning": message.reasoning,
-        "stats": answer_stats(message, model),
+        "thought": message.reasoning,
+        "edited": message.is_edited,
+        "figures": answer_figures(message, model),
     }
+
+
+def answer_figures(message: Message, model: Model | None) -> dict[str, Any]:
+    """How it was made, as far as that is known. In numbers: the browser puts those that are seen into words."""
+    name = message.model_id if model is None else ", ".join(filter(None, (model.name, model.quantisation)))
+    figures = {
+        "model": name,
+        "version": message.model_version,
+        "tokens": message.completion_tokens,
+        "read": message.prompt_tokens,
+        "known": message.cached_tokens,
+        "first_s": _rounded(message.time_to_first_token_s),
+        "thought_s": _rounded(message.reasoning_s),
+        "all_s": _rounded(message.duration_s),
+        "left_out": message.num_left_out,
+    }
+    return {key: value for key, value in figures.items() if value}
+
+
+def _rounded(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds, 2)
 
 
 class Answer(
     Element,
     component="answer.js",
-    esm={"inglenook-markdown": str(ASSETS / "vendor" / "markdown")},
+    esm={"inglenook-markdown": str(ASSETS / "vendor" / "markdown"), "inglenook-talk": TALK},
 ):
-    """Emits `again`, `continue` and `branch` (-1 or 1)."""
+    """Emits `again` (with a model's id, or null), `continue`, `branch` (-1 or 1), `edit` (with the text), `remove`."""
 
     def __init__(self, item: ThreadMessage, model: Model | None) -> None:
         super().__init__()
@@ -40,6 +63,10 @@ class Answer(
         # Of an answer that is being written the stream brings the text, from its beginning: it is sent once.
         self._props["content"] = "" if message.status is MessageStatus.STREAMING else message.content
         self.show(item, model, last=False)
+
+    def refuse(self, reason: str) -> None:
+        """What was edited cannot be saved; it stays in its field."""
+        self.run_method("refuse", reason)
 
     def show(self, item: ThreadMessage, model: Model | None, *, last: bool) -> None:
         """Bring what may change to the page. Nothing is sent where nothing did."""

@@ -1,79 +1,310 @@
-// The list of chats in the sidebar, with a menu a row. Links are real ones: they open in a new tab like any other.
+// The sidebar of the chat page: a new chat, the search, and all chats there are. Only the rows in sight are in the page: where
+// each of thousands stands follows from their numbers alone (assets/build/sidebar/layout.js). Links are real ones.
+import { drag, keys, Layout, Pages, SideMenu, SideSearch, selection } from "inglenook-sidebar";
+
+const t = (...said) => window.nkWords.t(...said);
+const OPEN_KEY = "inglenook.folders";
+const SPARE = 8; // rows above and below what is in sight
+const NARROW = "(max-width: 53.6875em), (pointer: coarse)";
+
 export default {
+  components: { SideMenu, SideSearch },
+  mixins: [selection, drag, keys],
   template: `
-    <div class="nk-side-scroll">
-      <template v-for="(item, index) in items" :key="item.id">
-        <div v-if="item.group !== items[index - 1]?.group" class="nk-group">{{ item.group }}</div>
-        <form v-if="renaming === item.id" class="nk-rename" @submit.prevent="close(item, true)">
-          <label class="nk-input nk-input-sm"><input ref="title" v-model="title" maxlength="200" aria-label="New title"
-            @keydown.esc.stop="close(item)" @blur="rename(item)"></label>
-        </form>
-        <div v-else class="nk-nav" :class="{ on: item.id === active }">
-          <a class="nk-nav-link nk-ell" data-nk-close-menu dir="auto" :data-chat="item.id" :href="'/c/' + item.id" :aria-current="item.id === active ? 'page' : null"
-             :title="item.title" @click.exact.prevent="$emit('open', item.id)">{{ item.title }}</a>
-          <span v-if="item.writing" class="nk-live" title="Writing an answer" role="img" aria-label="Writing an answer"></span>
-          <button type="button" class="nk-ib nk-ib-sm nk-more" :aria-label="'Menu of ' + item.title" aria-haspopup="menu"
-                  :aria-expanded="String(open === item.id)">
-            <svg class="nk-i nk-i-16" aria-hidden="true"><use href="#nk-ellipsis"/></svg>
-            <q-menu auto-close anchor="bottom right" self="top right" :offset="[0, 4]" class="nk-menu"
-                    @before-show="open = item.id" @hide="open = null">
-              <div role="menu">
-                <button type="button" class="nk-nav" role="menuitem" @click="startRename(item)">
-                  <svg class="nk-i" aria-hidden="true"><use href="#nk-pencil"/></svg>Rename</button>
-                <a class="nk-nav" role="menuitem" download :href="exportOf(item, 'json')">
-                  <svg class="nk-i" aria-hidden="true"><use href="#nk-download"/></svg>Export as JSON</a>
-                <a class="nk-nav" role="menuitem" download :href="exportOf(item, 'markdown')">
-                  <svg class="nk-i" aria-hidden="true"><use href="#nk-file-text"/></svg>Export as Markdown</a>
-                <button type="button" class="nk-nav" role="menuitem" @click="$emit('print', item.id)">
-                  <svg class="nk-i" aria-hidden="true"><use href="#nk-printer"/></svg>Print</button>
-                <hr>
-                <button type="button" class="nk-nav danger" role="menuitem" @click="$emit('delete', item.id)">
-                  <svg class="nk-i" aria-hidden="true"><use href="#nk-trash-2"/></svg>Delete</button>
+    <div class="nk-sidebar" @dragend="dragEnd">
+      <SideSearch v-if="searching" :folders="outline.folders" :tags="outline.tags" :models="outline.models" :active="active" @close="closeSearch" @open="openHit"/>
+      <template v-else>
+        <nav class="nk-side-act" :aria-label="t('sidebar-new-chat')">
+          <a class="nk-nav strong" href="/" data-nk-new-chat data-nk-close-menu @click.exact.prevent="$emit('new-chat')">
+            <svg class="nk-i" aria-hidden="true"><use href="#nk-square-pen"/></svg><span>{{ t('sidebar-new-chat') }}</span><kbd>{{ keysNew }}</kbd></a>
+          <button type="button" class="nk-nav" ref="search" data-nk-search @click="searching = true">
+            <svg class="nk-i" aria-hidden="true"><use href="#nk-search"/></svg><span>{{ t('sidebar-search') }}</span><kbd>{{ keysSearch }}</kbd></button>
+          <button v-if="view === 'archive'" type="button" class="nk-nav nk-back" @click="show('list')">
+            <svg class="nk-i" aria-hidden="true"><use href="#nk-chevron-left"/></svg><span>{{ t('sidebar-archive-back') }}</span></button>
+        </nav>
+        <div v-if="dragging?.ids && !outline.pinned" class="nk-drop-pin" :class="{ over: over === pinZone.key }" @dragover="dragOver(pinZone, $event)" @dragleave="dragLeave" @drop="drop(pinZone, $event)">
+          <svg class="nk-i" aria-hidden="true"><use href="#nk-pin"/></svg>{{ t('sidebar-pin') }}</div>
+        <form v-if="renaming && renamingAway" class="nk-rename nk-side-act" @submit.prevent="endRename(true)">
+          <label class="nk-input nk-input-sm"><input ref="titleAway" v-model="title" maxlength="200" dir="auto" :aria-label="t('sidebar-new-title')" @keydown.esc.stop="endRename(false)" @blur="saveRename"></label></form>
+        <div class="nk-side-scroll" ref="scroll" @scroll.passive="look" @keydown="key">
+          <div class="nk-side-rows" :role="layout.num && !isEmpty ? 'treegrid' : null" :aria-label="t(view === 'archive' ? 'sidebar-archive-name' : 'sidebar-chats')" aria-multiselectable="true"
+            :aria-rowcount="layout.num" :style="{ height: layout.height + 'px' }">
+            <p v-if="view === 'archive' && !layout.num" class="nk-side-empty">{{ t('sidebar-archive-empty') }}</p>
+            <template v-for="item in rows" :key="item.key">
+              <div v-if="item.type === 'heading'" role="row" :aria-rowindex="item.position + 1" class="nk-group nk-at" :class="{ over: over === item.overKey }" :style="at(item)"
+                @dragover="dragOver(item, $event)" @drop="drop(item, $event)">
+                <span role="rowheader">{{ item.name ?? t('sidebar-' + item.kind) }}</span>
+                <svg v-if="item.kind === 'pinned'" class="nk-i nk-i-14" aria-hidden="true"><use href="#nk-pin"/></svg>
+                <span v-if="item.kind === 'folders'" role="gridcell"><button type="button" class="nk-ib nk-ib-sm" :aria-label="t('sidebar-folder-new')" :title="t('sidebar-folder-new')" aria-haspopup="dialog"
+                  @click="$refs.menu.open('new', $event.currentTarget)"><svg class="nk-i nk-i-16" aria-hidden="true"><use href="#nk-folder-plus"/></svg></button></span>
               </div>
-            </q-menu>
-          </button>
+              <p v-else-if="item.type === 'none'" class="nk-side-empty">{{ t('sidebar-empty') }}</p>
+              <form v-else-if="renaming === item.key" class="nk-rename nk-at" :style="at(item)" @submit.prevent="endRename(true)">
+                <label class="nk-input nk-input-sm"><input ref="title" v-model="title" maxlength="200" dir="auto" :aria-label="t('sidebar-new-title')"
+                  @keydown.esc.stop="endRename(false)" @blur="saveRename"></label></form>
+              <div v-else role="row" class="nk-nav nk-at" :data-key="item.key" :style="at(item)" :aria-rowindex="item.position + 1" :aria-level="(item.depth ?? 0) + 1"
+                :aria-selected="item.row ? String(selected.has(item.row.id)) : null" :aria-expanded="item.type === 'folder' ? String(item.isOpen) : null"
+                :class="{ on: item.row && item.row.id === active, chosen: item.row && selected.has(item.row.id), over: over === item.overKey }"
+                :draggable="item.type !== 'archive'" @dragstart="item.folder ? dragFolder(item, $event) : item.row && dragChat(item, $event)"
+                @dragover="dragOver(item, $event)" @drop="drop(item, $event)">
+                <template v-if="item.type === 'chats'">
+                  <template v-if="item.row">
+                    <span v-if="selecting" class="nk-check" aria-hidden="true" @click="toggle(item)"><svg v-if="selected.has(item.row.id)" class="nk-i nk-i-14"><use href="#nk-check"/></svg></span>
+                    <span role="gridcell" class="nk-cell"><a class="nk-nav-link nk-ell" data-focus :data-nk-close-menu="selecting ? null : ''" dir="auto" :data-chat="item.row.id" :href="'/c/' + item.row.id"
+                      :tabindex="tabindex(item)" :aria-current="item.row.id === active ? 'page' : null" :title="hint(item.row)" @focus="current = item.key" @click="click(item, $event)" @auxclick.stop
+                      @pointerdown="pressStart(item, $event)" @pointermove="pressMove" @pointerup="pressEnd" @pointercancel="pressEnd" @contextmenu="pressMenu">{{ item.row.title }}</a></span>
+                    <span v-if="writing.includes(item.row.id)" class="nk-live" :title="t('sidebar-writing')" role="img" :aria-label="t('sidebar-writing')"></span>
+                    <span role="gridcell" v-if="!selecting" class="nk-cell-end"><button type="button" class="nk-ib nk-ib-sm nk-more" :tabindex="tabindex(item)" :aria-label="t('sidebar-menu-of', { name: item.row.title })" aria-haspopup="menu"
+                      :aria-expanded="String(menuKey === item.key)" @click="menuOf(item, $event.currentTarget)"><svg class="nk-i nk-i-16" aria-hidden="true"><use href="#nk-ellipsis"/></svg></button></span>
+                  </template>
+                  <span v-else role="gridcell" class="nk-cell nk-unread" aria-hidden="true"></span>
+                </template>
+                <template v-else>
+                  <span role="gridcell" class="nk-cell"><button type="button" class="nk-nav-link nk-folder" data-focus :tabindex="tabindex(item)" @focus="current = item.key" @click="item.folder ? fold(item) : show('archive')">
+                    <svg class="nk-i" aria-hidden="true"><use :href="item.folder ? (item.isOpen ? '#nk-folder-open' : '#nk-folder') : '#nk-archive'"/></svg>
+                    <span class="nk-ell" dir="auto">{{ item.folder ? item.folder.name : t('sidebar-archive-name') }}</span></button></span>
+                  <span role="gridcell" class="nk-cell-end"><span class="nk-count">{{ item.count }}</span>
+                    <button v-if="item.folder" type="button" class="nk-ib nk-ib-sm nk-more" :tabindex="tabindex(item)" :aria-label="t('sidebar-menu-of', { name: item.folder.name })" aria-haspopup="menu"
+                      :aria-expanded="String(menuKey === item.key)" @click="menuOf(item, $event.currentTarget)"><svg class="nk-i nk-i-16" aria-hidden="true"><use href="#nk-ellipsis"/></svg></button></span>
+                </template>
+              </div>
+            </template>
+          </div>
+        </div>
+        <div v-if="selecting" class="nk-side-bar" role="toolbar" :aria-label="t('sidebar-selected', { count: selected.size })" @keydown.esc.stop="select([])">
+          <span class="nk-grow" role="status">{{ t('sidebar-selected', { count: selected.size }) }}</span>
+          <button v-for="each in bar" :key="each.icon" type="button" class="nk-ib" :aria-label="each.label" :title="each.label" :aria-haspopup="each.menu ? 'menu' : null" @click="each.go($event.currentTarget)">
+            <svg class="nk-i" aria-hidden="true"><use :href="'#nk-' + each.icon"/></svg></button>
         </div>
       </template>
-      <button v-if="more" type="button" class="nk-nav nk-nav-more" @click="$emit('more')">Show earlier chats</button>
-      <p v-if="!items.length" class="nk-side-empty">Chats you start will stand here.</p>
+      <SideMenu ref="menu" :folders="outline.folders" :tags="outline.tags" @act="act" @rename="startRename" @rename-folder="renameFolder" @select="select([$event.id])"
+        @print="$emit('print', $event)" @closed="menuKey = null"/>
     </div>`,
-  props: { items: Array, active: String, more: Boolean },
-  emits: ["open", "rename", "delete", "print", "more"],
+  props: { outline: Object, first: Array, active: String, writing: Array, version: Number, keysNew: String, keysSearch: String },
+  emits: ["new-chat", "open", "rename", "rename-folder", "print", "act", "undo"],
   data() {
-    return { renaming: null, title: "", open: null /* whose menu is: its button stays, to get the focus back */ };
+    const open = JSON.parse(localStorage.getItem(OPEN_KEY) ?? "[]");
+    this.pages = new Pages(() => (this.stamp += 1)); // not Vue's: rows are looked up when `stamp` moves on
+    for (const { place, rows } of this.first) this.pages.put(place, 0, rows);
+    this.narrow = matchMedia(NARROW);
+    return {
+      open: new Set(open), view: "list", searching: false, current: null, menuKey: null, renaming: null, title: "",
+      top: 0, height: window.innerHeight, row: this.narrow.matches ? 44 : 34, stamp: 0,
+    };
+  },
+  computed: {
+    layout() {
+      return new Layout(this.outline, { open: this.open, view: this.view, row: this.row });
+    },
+    pinZone: () => ({ type: "heading", kind: "pinned", key: "h:pinned" }),
+    isEmpty() {
+      return this.layout.segments[0]?.type === "none";
+    },
+    rows() {
+      void this.stamp;
+      const { num } = this.layout;
+      if (!num) return [];
+      const from = Math.max(0, this.layout.positionAtPx(this.top) - SPARE);
+      const to = Math.min(num - 1, this.layout.positionAtPx(this.top + this.height) + SPARE);
+      const positions = Array.from({ length: to - from + 1 }, (_, index) => from + index);
+      // The row with the keyboard stays in the page, wherever the list is scrolled to.
+      const kept = this.current && this.positionOfItem(this.current);
+      if (kept !== null && kept < from) positions.unshift(kept);
+      if (kept !== null && kept > to) positions.push(kept);
+      return positions.map((position) => this.withRow(this.layout.at(position)));
+    },
+    stop() {
+      const focusable = this.rows.filter((item) => item.type !== "heading" && (item.row || item.type !== "chats"));
+      return (focusable.find((item) => item.key === this.current) ?? focusable[0])?.key;
+    },
+    // Of a chat whose row is not to be had: in a closed folder, far down, in the archive.
+    renamingAway() {
+      return this.renaming !== null && !this.rows.some((item) => item.key === this.renaming);
+    },
+    perPage() {
+      return Math.max(1, Math.floor(this.height / this.row) - 2);
+    },
+    bar() {
+      const ids = () => [...this.selected];
+      const menu = (mode) => (target) => this.$refs.menu.open(mode, target, { ids: ids(), given: mode === "tags" ? this.tagsOf(ids()) : [] });
+      const archive = this.view === "archive" ? ["archive-restore", "sidebar-unarchive", "unarchive"] : ["archive", "sidebar-archive", "archive"];
+      return [
+        { icon: "folder-input", label: t("sidebar-move-to"), menu: true, go: menu("move") },
+        { icon: "tag", label: t("sidebar-tags"), menu: true, go: menu("tags") },
+        { icon: archive[0], label: t(archive[1]), go: () => this.act({ do: archive[2], ids: ids() }) },
+        { icon: "trash-2", label: t("sidebar-delete"), go: () => this.act({ do: "delete", ids: ids() }) },
+        { icon: "x", label: t("sidebar-select-end"), go: () => this.select([]) },
+      ];
+    },
+  },
+  watch: {
+    version() {
+      this.pages.outdate();
+      this.load();
+    },
+    rows() {
+      this.load();
+    },
+    searching() {
+      this.$nextTick(this.look);
+    },
+  },
+  created() {
+    this.narrow.addEventListener("change", this.measure);
+  },
+  mounted() {
+    this.observer = new ResizeObserver(this.look);
+    this.observer.observe(this.$el);
+    document.addEventListener("keydown", this.anywhere);
+    this.look();
+    this.load();
+  },
+  unmounted() {
+    this.observer.disconnect();
+    this.narrow.removeEventListener("change", this.measure);
+    document.removeEventListener("keydown", this.anywhere);
   },
   beforeUpdate() {
     this.hadFocus = this.$el.contains(document.activeElement);
   },
   updated() {
-    // What had the focus was deleted, here or elsewhere: keyboards go on from the list's beginning.
+    // What had the focus is gone, here or elsewhere: keyboards go on from the list's beginning.
     if (!this.hadFocus || document.activeElement !== document.body) return;
-    (this.$el.querySelector(".nk-nav-link") ?? document.querySelector("[data-nk-new-chat]")).focus();
+    (this.$el.querySelector('[data-focus][tabindex="0"]') ?? document.querySelector("[data-nk-new-chat]"))?.focus({ preventScroll: true });
   },
   methods: {
-    exportOf(item, form) {
-      return `${window.path_prefix || ""}/chats/${item.id}/export?form=${form}`;
+    t,
+    measure() {
+      this.row = this.narrow.matches ? 44 : 34;
     },
-    startRename(item) {
-      this.title = item.title;
-      this.renaming = item.id;
+    look() {
+      const pane = this.$refs.scroll;
+      if (pane) Object.assign(this, { top: pane.scrollTop, height: pane.clientHeight });
+    },
+    load() {
+      for (const item of this.rows) if (item.type === "chats") this.pages.need(item.place, item.index, item.index + 1);
+    },
+    keyOf(item) {
+      return item.key ?? (item.row ? `c:${item.row.id}` : `${item.place} ${item.index}`);
+    },
+    withRow(item) {
+      const whole = item.type === "chats" ? { ...item, row: this.pages.row(item.place, item.index) } : { ...item };
+      whole.key = this.keyOf(whole);
+      whole.overKey = this.overKey(whole);
+      return whole;
+    },
+    positionOfChat(id) {
+      const found = id ? this.pages.find(id) : null;
+      return found ? this.layout.positionOf(found.place, found.index) : null;
+    },
+    positionOfItem(key) {
+      return key.startsWith("c:") ? this.positionOfChat(key.slice(2)) : this.layout.positionOfKey(key);
+    },
+    itemOf(element) {
+      const key = element.closest("[data-key]")?.dataset.key;
+      return key ? this.rows.find((item) => item.key === key) : null;
+    },
+    at: ({ top, px }) => ({ transform: `translateY(${top}px)`, height: `${px}px` }),
+    tabindex(item) {
+      return item.key === this.stop ? 0 : -1;
+    },
+    hint: (row) => (row.tags.length ? `${row.title}\n${row.tags.map((tag) => `#${tag}`).join(" ")}` : row.title),
+    tagsOf(ids) {
+      const each = ids.map((id) => new Set(this.pages.find(id)?.row.tags ?? []));
+      return [...(each[0] ?? [])].filter((tag) => each.every((tags) => tags.has(tag)));
+    },
+    act({ keep = false, ...what }) {
+      this.$emit("act", what);
+      if (!keep) this.select([]);
+      if (what.parent) this.unfold(what.parent);
+    },
+    openChat(id) {
+      this.$emit("open", { id });
+    },
+    openHit({ id, message }) {
+      this.$emit("open", { id, message });
+    },
+    show(view) {
+      this.select([]);
+      this.view = view;
+      this.current = null;
+      this.$nextTick(() => {
+        if (this.$refs.scroll) this.$refs.scroll.scrollTop = 0;
+        this.look();
+        (this.$el.querySelector(".nk-back") ?? this.$el.querySelector('[data-focus][tabindex="0"]'))?.focus();
+      });
+    },
+    closeSearch() {
+      this.searching = false;
+      this.$nextTick(() => this.$refs.search?.focus());
+    },
+    fold(item) {
+      const open = new Set(this.open);
+      if (!open.delete(item.folder.id)) open.add(item.folder.id);
+      this.keepOpen(open);
+    },
+    unfold(id) {
+      this.keepOpen(new Set([...this.open, id]));
+    },
+    keepOpen(open) {
+      this.open = open;
+      localStorage.setItem(OPEN_KEY, JSON.stringify([...open].slice(-200)));
+    },
+    menuOf(item, target) {
+      if (!item || !target || !(item.row || item.folder)) return;
+      this.menuKey = item.key;
+      if (item.folder) return this.$refs.menu.open("folder", target, { folder: item.folder });
+      const above = item.place === "pinned" && item.index ? this.pages.row("pinned", item.index - 1)?.id : null;
+      const row = { ...item.row, pinned: item.place === "pinned", archived: item.place === "archive", above };
+      return this.$refs.menu.open("chat", target, { row, ids: [item.row.id], given: item.row.tags });
+    },
+    // Alone it may be asked for from elsewhere: by the chat's own menu, where the row need not be in sight.
+    startRename({ id, title }) {
+      this.beginRename(`c:${id}`, title);
+    },
+    renameFolder({ id, name }) {
+      this.beginRename(`f:${id}`, name);
+    },
+    beginRename(key, title) {
+      this.bringOut();
+      this.searching = false;
+      Object.assign(this, { title, oldTitle: title, renaming: key, current: key });
       this.selectTitle();
     },
     selectTitle() {
       // The menu that led here holds the focus until it is gone.
-      if (document.querySelector(".q-menu")) requestAnimationFrame(this.selectTitle);
-      else this.$nextTick(() => this.$refs.title?.[0]?.select());
+      if (document.querySelector(".q-menu")) return void requestAnimationFrame(this.selectTitle);
+      this.$nextTick(() => {
+        const position = this.positionOfItem(this.renaming ?? "");
+        if (position !== null) this.scrollTo(this.layout.at(position));
+        this.$nextTick(() => (this.$refs.title?.[0] ?? this.$refs.titleAway)?.select());
+      });
     },
-    rename(item) {
-      if (this.renaming !== item.id) return;
+    saveRename() {
+      const [kind, id] = (this.renaming ?? "").split(":");
       this.renaming = null;
       const title = this.title.trim();
-      if (title && title !== item.title) this.$emit("rename", { id: item.id, title });
+      if (!id || !title || title === this.oldTitle) return;
+      this.$emit(kind === "c" ? "rename" : "rename-folder", { id, title });
     },
-    close(item, isMeant = false) {
-      if (isMeant) this.rename(item);
+    endRename(isMeant) {
+      if (isMeant) this.saveRename();
       this.renaming = null;
-      this.$nextTick(() => this.$el.querySelector(`[data-chat="${item.id}"]`)?.focus());
+      this.focusCurrent();
+    },
+    anywhere(event) {
+      if (!(event.ctrlKey || event.metaKey) || !event.shiftKey || event.code !== "KeyF") return;
+      event.preventDefault();
+      this.openSearch();
+    },
+    openSearch() {
+      this.bringOut();
+      this.searching = true;
+    },
+    // The sidebar may be folded, or on a phone lie outside of the page.
+    bringOut() {
+      const opener = [...document.querySelectorAll("[data-nk-show-side], [data-nk-open-menu]")].find((each) => each.offsetParent);
+      if (opener && !document.getElementById("menu")?.classList.contains("open")) opener.click();
     },
   },
 };

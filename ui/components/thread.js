@@ -9,13 +9,16 @@ export default {
         <div class="nk-thread" ref="inner" :data-title="title"><slot></slot></div>
       </div>
       <div class="nk-dock"><div class="nk-dock-in">
-        <button v-if="away" type="button" class="nk-jump" aria-label="Go to the end" @click="toEnd">
+        <button v-if="away" type="button" class="nk-jump" :aria-label="t('chat-to-end')" @click="toEnd">
           <svg class="nk-i" aria-hidden="true"><use href="#nk-arrow-down"/></svg></button>
         <slot name="dock"></slot>
       </div></div>
       <div v-if="writing" class="nk-hearth low"></div>
     </div>`,
-  props: { writing: Boolean, title: String },
+  props: { writing: Boolean, title: String, models: { type: Array, default: () => [] } },
+  provide() {
+    return { nkModels: () => this.models }; // to all answers: those that one may be tried again with
+  },
   data() {
     return { away: false };
   },
@@ -34,6 +37,7 @@ export default {
     this.observer.disconnect();
   },
   methods: {
+    t: window.nkWords.t,
     distance() {
       const { scrollHeight, scrollTop, clientHeight } = this.$refs.pane;
       return scrollHeight - scrollTop - clientHeight;
@@ -56,6 +60,20 @@ export default {
     toEnd() {
       this.atEnd = true;
       this.settle();
+    },
+    // Once it is on the page: it arrives after this call.
+    reveal(id, tries = 120) {
+      const message = this.$el.querySelector(`[data-message="${CSS.escape(id)}"]`);
+      if (!message) return tries && requestAnimationFrame(() => this.reveal(id, tries - 1));
+      this.atEnd = false;
+      const place = () => message.scrollIntoView({ block: "start" });
+      place();
+      requestAnimationFrame(place); // what stands above may only now have its height
+      message.classList.add("nk-found-message");
+      message.tabIndex = -1;
+      if (!document.activeElement?.matches("input, textarea")) message.focus({ preventScroll: true }); // who writes already, writes on
+      message.addEventListener("animationend", () => message.classList.remove("nk-found-message"), { once: true });
+      return undefined;
     },
     // Once that many messages are on the page: they arrive after this call.
     print(numMessages) {

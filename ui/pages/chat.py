@@ -18,7 +18,7 @@ from app.services.changes import Change
 from app.services.container import Services
 from app.services.models import ModelEntry
 from engine.errors import EngineError
-from store.tables import Conversation, User
+from store.tables import Conversation, User, WhenFull
 from ui.chat.chats import ChatList, PageActions
 from ui.chat.conversation import ConversationView, TalkActions
 from ui.chat.head import ChatHead, HeadActions
@@ -29,9 +29,12 @@ from ui.components.hello import Hello, chat_not_found
 from ui.place import nothing_leaves_line
 
 
-async def chat_page(services: Services, request: Request, conversation_id: str | None) -> None:
+async def chat_page(
+    services: Services, request: Request, conversation_id: str | None, message_id: str | None = None
+) -> None:
+    """`message_id`: where in the chat to go to."""
     page = ChatPage(services, await Frame.make(services, request), ui.context.client)
-    if not await page.build(conversation_id, is_mac="Mac OS" in request.headers.get("user-agent", "")):
+    if not await page.build(conversation_id, message_id, is_mac="Mac OS" in request.headers.get("user-agent", "")):
         ui.context.client.status_code = 404
 
 
@@ -43,6 +46,7 @@ class ChatPage:
         self._user: User = frame.user
         self._conversation: Conversation | None = None
         self._wanted_id: str | None = None          # the chat that was asked for last; shown as soon as it is read
+        self._messages: Sequence[ThreadMessage] = ()    # of the branch that is shown
         self._models: list[ModelEntry] = []
         self._model_id: str | None = None           # chosen here; None: the chat's own, or the default
         self._talk: ConversationView | None = None
@@ -55,10 +59,10 @@ class ChatPage:
         ))
         self._head = ChatHead(HeadActions(
             choose_model=self._choose_model, new_chat=self._new_chat, rename=self._rename_this,
-            print=self._print_this, delete=self._delete_this,
+            print=self._print_this, delete=self._delete_this, when_full=self._choose_when_full,
         ))
 
-    async def build(self, conversation_id: str | None, *, is_mac: bool) -> bool:
+    async def build(self, conversation_id: str | None, message_id: str | None, *, is_mac: bool) -> bool:
         """False where there is no such chat; the page then says so."""
         with self._frame.around(label="Chats", sidebar=lambda: self._chats.build(is_mac=is_mac)):
             with tag("header", "nk-head"):
@@ -68,11 +72,12 @@ class ChatPage:
         ui.on("nk_location", lambda event: self._follow_location(event.args))
         self._client.on_delete(self._services.changes.watch(self._user.id, self._on_change))
         self._models = await self._services.models.list()
-        return await self._show(conversation_id)
+        await self._chats.read(is_first=True)
+        return await self._show(conversation_id, message_id)
 
     # --- which chat is shown ------------------------------------------------------------------------------------------
 
-    async def _show(self, conversation_id: str | None) -> bool:
+    async def _show(self, conversation_id: str | None, message_id: str | None = None) -> bool:
         """Fill the main column anew. Reading takes a while, and people click quickly: what they want last is shown."""
         self._wanted_id = conversation_id
         conversation: Conversation | None = None
@@ -80,6 +85,8 @@ class ChatPage:
         is_found = True
         if conversation_id is not None:
             try:
+                if message_id is not None:
+                    message_id = await self._reveal(conversation_id, message_id)
                 conversation = await self._services.conversations.get(self._user.id, conversation_id)
                 messages = await self._services.conversations.thread(self._user.id, conversation_id)
             except NotFound:
@@ -97,11 +104,24 @@ class ChatPage:
                 self._make_hello()
             else:
                 chat_not_found()
-        self._head.show_chat(self._conversation)
-        self._show_messages(messages)
-        self._show_models()
-        await self._show_list()
+        with self._body:        # not in the slot of what was clicked: that may be gone, and words know their page by it
+            self._head.show_chat(self._conversation)
+            self._show_messages(messages)
+            self._show_models()
+            self._show_list()
+            self._head.show_context(None)
+            self._mark_stale("context")
+            if self._talk is not None and message_id is not None:
+                self._talk.reveal(message_id)
         return is_found
+
+    async def _reveal(self, conversation_id: str, message_id: str) -> str | None:
+        """Bring the message's branch to the front. None where that message is gone: the chat is shown as it is."""
+        try:
+            await self._services.conversations.reveal(self._user.id, conversation_id, message_id)
+        except NotFound:
+            return None
+        return message_id
 
     def _make_hello(self) -> None:
         self._hello = Hello(self._user.name, self._make_first_composer)
@@ -114,10 +134,10 @@ class ChatPage:
             on_stop=self._nothing_to_stop,
         )
 
-    async def _open(self, conversation_id: str) -> None:
-        if self._wanted_id != conversation_id:
-            self._go_to(f"/c/{conversation_id}")
-            await self._show(conversation_id)
+    async def _open(self, conversation_id: str, message_id: str | None = None) -> None:
+        if self._wanted_id != conversation_id or message_id is not None:
+            self._go_to(f"/c/{conversation_id}" + (f"?m={message_id}" if message_id else ""))
+            await self._show(conversation_id, message_id)
 
     async def _new_chat(self) -> None:
         if self._wanted_id is not None:
@@ -128,11 +148,13 @@ class ChatPage:
         """Only the address. Through the client, since the element that the caller was called by may be gone by then."""
         self._client.run_javascript(f'history.{how}({{}}, "", "{path}")')
 
-    async def _follow_location(self, path: str) -> None:
+    async def _follow_location(self, address: str) -> None:
         """The browser's back and forward."""
+        path, _, query = address.partition("?")
         wanted = path.removeprefix("/c/") if path.startswith("/c/") else None
-        if wanted != self._wanted_id:
-            await self._show(wanted)
+        message_id = query.removeprefix("m=") if query.startswith("m=") else None
+        if wanted != self._wanted_id or message_id is not None:
+            await self._show(wanted, message_id)
 
     # --- what a person does outside of a conversation -----------------------------------------------------------------
 
@@ -173,6 +195,7 @@ class ChatPage:
     async def _choose_model(self, model_id: str) -> None:
         self._model_id = model_id
         self._show_models()
+        self._mark_stale("context")
 
     def _refuse(self, error: Exception) -> None:
         if self._talk is not None:
@@ -204,8 +227,11 @@ class ChatPage:
                     self._show_models()
                 if "thread" in stale and self._wanted_id is not None:
                     await self._refresh_thread(self._wanted_id)
-                if stale - {"models"}:
-                    await self._show_list()
+                if stale - {"models", "context"}:
+                    await self._chats.read()
+                    self._show_list()
+                if stale - {"list"}:
+                    await self._show_context()
         finally:
             self._is_refreshing = False
 
@@ -225,16 +251,32 @@ class ChatPage:
             await self._show(conversation_id)       # its deletion was undone
 
     def _show_messages(self, messages: Sequence[ThreadMessage]) -> None:
-        if self._talk is not None:
-            self._talk.show(messages, {entry.model.id: entry.model for entry in self._models})
+        if self._talk is not None and self._conversation is not None:
+            self._messages = messages
+            self._talk.show(self._conversation, messages, {entry.model.id: entry.model for entry in self._models})
 
     def _show_models(self) -> None:
         chosen = self._chosen_model()
         self._head.show_models(self._models, chosen)
         if self._talk is not None:
+            self._talk.show_models(self._models)
             self._talk.show_model(chosen.model if chosen else None)
         if self._hello is not None:
             self._hello.show_model(chosen)
+
+    async def _show_context(self) -> None:
+        """How full the chosen model's window is with this chat."""
+        talk, conversation, chosen = self._talk, self._conversation, self._chosen_model()
+        if talk is None or conversation is None or chosen is None:
+            return
+        thread = [item.message for item in self._messages]
+        use = await self._services.meter.measure(thread, chosen.model, conversation.when_full)
+        if talk is self._talk:          # else its reader has gone on to another chat meanwhile
+            self._head.show_context(use if thread else None)
+
+    async def _choose_when_full(self, when_full: WhenFull) -> None:
+        if self._conversation is not None:
+            await self._services.conversations.set_when_full(self._user.id, self._conversation.id, when_full)
 
     def _chosen_model(self) -> ModelEntry | None:
         """As `ChatService` will choose."""
@@ -244,8 +286,8 @@ class ChatPage:
                 return known[model_id]
         return next((entry for entry in self._models if entry.model.is_default), None)
 
-    async def _show_list(self) -> None:
-        await self._chats.show(self._conversation.id if self._conversation else None)
+    def _show_list(self) -> None:
+        self._chats.show(self._conversation.id if self._conversation else None)
         here = self._conversation.title if self._conversation else "New chat" if self._hello else "Not here"
         self._head.show_heading("" if self._hello else here)
         if self._talk is not None:

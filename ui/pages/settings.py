@@ -11,6 +11,7 @@ from ui.components.chat_files import ChatFiles
 from ui.components.dialog import ask, field, show_problem
 from ui.components.elements import button, tag
 from ui.components.frame import Frame, narrow_head, rail, theme_switch
+from ui.components.titles_setting import titles_setting
 
 
 async def settings_page(services: Services, request: Request) -> None:
@@ -23,11 +24,13 @@ async def settings_page(services: Services, request: Request) -> None:
             with tag("div", "nk-title"), tag("div"):
                 tag("h1", "", "Settings")
                 tag("p", "", f"For {frame.user.name}, on every device.")
-            with tag("div", "nk-card"), tag("div", "nk-set"):
-                with tag("div"):
-                    tag("h2", "", "Theme")
-                    tag("p", "", "System follows your device.")
-                theme_switch(frame)
+            with tag("div", "nk-card nk-list"):
+                with tag("div", "nk-set"):
+                    with tag("div"):
+                        tag("h2", "", "Theme")
+                        tag("p", "", "System follows your device.")
+                    theme_switch(frame)
+                await titles_setting(services, frame.user)
             _section("Password", "")
             with tag("div", "nk-card"):
                 _password_form(services, frame, request.state.session_token)

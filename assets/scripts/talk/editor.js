@@ -1,0 +1,67 @@
+// A message's text in a field in its place. Esc leaves it as it was; Ctrl or Cmd with Enter, or the button, takes it.
+const { t } = window.nkWords;
+const MAX_SENT = 990_000; // characters of the message to the server, in which some are written with two, three or seven
+let lastId = 0;
+
+export const Editor = {
+  template: `
+    <form class="nk-edit" @submit.prevent="take" @keydown.esc.prevent.stop="leave" @keydown.enter="press">
+      <textarea ref="field" v-model="text" rows="1" dir="auto" :aria-label="label" :aria-describedby="reason ? id : null" :aria-invalid="reason ? 'true' : null" @input="change"></textarea>
+      <p v-if="reason" class="nk-hint bad" role="alert" :id="id"><svg class="nk-i nk-i-14" aria-hidden="true"><use href="#nk-circle-alert"/></svg><span>{{ reason }}</span></p>
+      <div class="nk-edit-acts">
+        <span class="nk-hint nk-grow">{{ hint }}</span>
+        <button type="button" class="nk-btn nk-btn-ghost nk-btn-sm" @click="leave">{{ t("chat-edit-cancel") }}</button>
+        <button type="submit" class="nk-btn nk-btn-primary nk-btn-sm" :disabled="!text.trim() || sending" :title="keys">{{ action }}</button>
+      </div>
+    </form>`,
+  props: { original: String, label: String, action: String, hint: String, refused: String },
+  emits: ["take", "leave"],
+  data() {
+    return { text: this.original, sending: false, reason: "", id: `nk-edit-${(lastId += 1)}` };
+  },
+  computed: {
+    keys() {
+      return /Mac|iP(hone|ad)/.test(navigator.platform) ? "⌘ ⏎" : "Ctrl ⏎";
+    },
+  },
+  watch: {
+    refused(reason) {
+      this.reason = reason;
+      this.sending = false;
+    },
+  },
+  mounted() {
+    this.grow();
+    this.$refs.field.focus({ preventScroll: true });
+    this.$refs.field.setSelectionRange(this.text.length, this.text.length);
+    this.$el.scrollIntoView({ block: "nearest" });
+  },
+  methods: {
+    t,
+    press(event) {
+      if (event.isComposing || !(event.ctrlKey || event.metaKey)) return;
+      event.preventDefault();
+      this.take();
+    },
+    take() {
+      if (!this.text.trim() || this.sending) return;
+      if (this.text === this.original) return this.leave();
+      if (JSON.stringify(JSON.stringify(this.text)).length > MAX_SENT) return (this.reason = t("chat-edit-too-long"));
+      this.sending = true;
+      this.$emit("take", this.text);
+    },
+    leave() {
+      this.$emit("leave");
+    },
+    change() {
+      this.reason = "";
+      this.sending = false;
+      this.grow();
+    },
+    grow() {
+      const { field } = this.$refs;
+      field.style.height = "auto";
+      field.style.height = `${field.scrollHeight}px`;
+    },
+  },
+};
