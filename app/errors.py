@@ -20,18 +20,21 @@ from __future__ import annotations
 
 from typing import Any
 
+from app.language import Said
 from engine.errors import (
     ContextLengthExceeded,
     EngineError,
     EngineFailed,
     InvalidRequest,
     ModelLoadError,
+    OutOfMemory,
     QueueFull,
+    TemplateError,
 )
 
 
 class AppError(Exception):
-    """`str(error)` is a sentence for a person: what happened, and what to do."""
+    """`str(error)` is a sentence for a person: what happened, and what to do. Of those that pages show it is `Said`."""
 
 
 class NotFound(AppError):
@@ -98,6 +101,15 @@ class ModelUnavailable(AppError):
         self.retry_after_s = retry_after_s
 
 
+_ENGINE_MESSAGES: tuple[tuple[type[EngineError], str], ...] = (        # most special first
+    (TemplateError, "template"),
+    (InvalidRequest, "request"),
+    (OutOfMemory, "memory"),
+    (ModelLoadError, "load"),
+    (EngineFailed, "engine"),
+    (EngineError, "inside"),
+)
+
 _STATUS: tuple[tuple[type[Exception], int, str, str | None], ...] = (
     # most special first: error, status, OpenAI's `type`, OpenAI's `code`
     (ContextLengthExceeded, 400, "invalid_request_error", "context_length_exceeded"),
@@ -120,6 +132,20 @@ _STATUS: tuple[tuple[type[Exception], int, str, str | None], ...] = (
     (EngineFailed, 503, "unavailable_error", "engine_failed"),
     (EngineError, 500, "server_error", None),
 )
+
+
+def said(error: Exception) -> str:
+    """What to tell a person: `Said` wherever pages can say it in their reader's language."""
+    match error:
+        case ContextLengthExceeded(input_index=None):
+            return Said("error-context", count=error.num_prompt_tokens, limit=error.max_model_len)
+        case QueueFull():
+            return Said("error-queue-full", seconds=error.retry_after_s)
+        case EngineError():
+            kind = next(name for kind, name in _ENGINE_MESSAGES if isinstance(error, kind))
+            return Said(f"error-{kind}", detail=str(error))
+    sentence = error.args[0] if error.args else ""
+    return sentence if isinstance(sentence, Said) else str(error)
 
 
 def status_of(error: Exception) -> tuple[int, str, str | None]:

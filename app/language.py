@@ -9,6 +9,8 @@ English is complete by definition, and stands in where another language lacks a 
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -19,6 +21,7 @@ from fluent.runtime import FluentBundle, FluentResource
 LOCALES: Final = Path(__file__).resolve().parent.parent / "assets" / "locales"
 RIGHT_TO_LEFT: Final = frozenset({"ar", "fa", "he", "ur"})
 MAX_HEADER_CHARS = 1000
+_MARK: Final = "\x1f"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,6 +53,46 @@ class Language:
     def sources(self, areas: tuple[str, ...]) -> str:
         """The messages of these areas (files of the catalogue) as they are written, for who formats them elsewhere."""
         return "\n".join(_read(self.code, area) for area in areas)
+
+
+class Said(str):
+    """A sentence for people: itself in English, as logs, the API and the command line have it, and with its message, so
+    that a page says it in its reader's language. It passes for a string wherever one is handed on.
+    """
+
+    __slots__ = ("message_id", "variables")
+
+    message_id: str
+    variables: Mapping[str, str | int | float]
+
+    def __new__(cls, message_id: str, /, **variables: str | int | float) -> Said:
+        said = super().__new__(cls, languages()["en"](message_id, **variables))
+        said.message_id, said.variables = message_id, variables
+        return said
+
+
+def in_language(text: str, language: Language) -> str:
+    """What was `Said`, in this language; any other text as it is."""
+    return language(text.message_id, **text.variables) if isinstance(text, Said) else text
+
+
+def kept(text: str) -> str:
+    """To be stored as text, with all that `Said` knows behind a mark that nobody types."""
+    if not isinstance(text, Said):
+        return text
+    return f"{text}{_MARK}{json.dumps([text.message_id, dict(text.variables)])}"
+
+
+def said_again(stored: str) -> str:
+    """What `kept` has stored; of any other text, or of a message that is no longer there, the sentence alone."""
+    sentence, mark, told = stored.rpartition(_MARK)
+    if not mark:
+        return stored
+    try:
+        message_id, variables = json.loads(told)
+        return Said(message_id, **variables)
+    except (LookupError, TypeError, ValueError):        # of another version, or cut off
+        return sentence
 
 
 @cache

@@ -157,7 +157,7 @@ class BlockManager:
         """Let go of all blocks. Gives (index, block id) of those that can still be found: their KV must live on."""
         self._publish_end(sequence)
         found = [(index, block) for index, block in enumerate(sequence.block_table) if block in self._cached]
-        if self._disk is not None:
+        if self._disk is not None and not sequence.request.is_private:
             self._disk.offer([(index, block, self._cached[block]) for index, block in found])
         for block in reversed(sequence.block_table):   # the end of a chat goes before its beginning, which others share
             self._let_go(block)

@@ -7,6 +7,7 @@ Rendering follows transformers' `apply_chat_template`, which model makers test t
 from __future__ import annotations
 
 import json
+import re
 import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -21,6 +22,8 @@ from engine.engine import ChatMessage
 from engine.errors import InvalidRequest, TemplateError
 from engine.template_sandbox import TemplateSandbox, metered
 
+_REASONING_SWITCH = re.compile(r"\benable_thinking\b|\bif (?:not )?thinking\b|\bthinking is (?:not )?defined\b")
+_OFF_BY_DEFAULT = re.compile(r"enable_thinking is defined and enable_thinking\b(?! *(?:is\b|[=!]=|not\b))")
 MAX_SOURCE_CHARS = 65_536        # the longest seen has 40,000; compiling takes some 10 ms per 1,000
 
 _FAULTS_OF_A_TEMPLATE = (
@@ -51,20 +54,25 @@ class ChatTemplate:
         tools: Sequence[dict[str, Any]] = (),
         add_generation_prompt: bool = True,
         continue_final_message: bool = False,
+        reasoning: bool | None = None,
     ) -> str:
         """The prompt. With `continue_final_message` it ends where the last message's text ends, for the model to go on.
+        `reasoning` says whether to think first, to a template that knows of it.
 
         Raises TemplateError when the template refuses the messages (with its own words), is broken, or is too costly.
         """
         messages = list(messages)
+        # Qwen's and most others' word for it, and DeepSeek's and Granite's
+        switch = {} if reasoning is None else {"enable_thinking": reasoning, "thinking": reasoning}
         if not continue_final_message:
-            return self._render(messages, tools, add_generation_prompt=add_generation_prompt)
+            return self._render(messages, tools, add_generation_prompt=add_generation_prompt, **switch)
         if not messages or messages[-1].role != "assistant":
             raise InvalidRequest("Only an assistant message can be continued, as the last one.", param="messages")
         # A mark that no text holds, rather than a search for the text itself: that may be empty, or stand twice.
         mark = f"<|continued-{secrets.token_hex(16)}|>"
         marked = replace(messages[-1], content=messages[-1].content + mark)
-        before, found, _ = self._render([*messages[:-1], marked], tools, add_generation_prompt=False).rpartition(mark)
+        text = self._render([*messages[:-1], marked], tools, add_generation_prompt=False, **switch)
+        before, found, _ = text.rpartition(mark)
         if not found:
             raise TemplateError(
                 "The model's chat template leaves the last message out, so it cannot be continued.", param="messages"
@@ -80,6 +88,17 @@ class ChatTemplate:
     ) -> str:
         """Of messages that need not be plain: null content, parts, images. Raises as `render`."""
         return self._fill(list(messages), tools, add_generation_prompt=add_generation_prompt)
+
+    @property
+    def reasoning_default(self) -> bool | None:
+        """Whether it lets the model think first where nothing is said; None: it cannot be told to, or not to.
+
+        By its words alone: it is not compiled for that.
+        """
+        source = self._source[:MAX_SOURCE_CHARS]
+        if _REASONING_SWITCH.search(source) is None:
+            return None
+        return "enable_thinking" in source and _OFF_BY_DEFAULT.search(source) is None
 
     @cached_property
     def reads_tools(self) -> bool:
@@ -122,12 +141,14 @@ class ChatTemplate:
         *,
         add_generation_prompt: bool,
         parses_arguments: bool = True,
+        **switch: bool,
     ) -> str:
         seen = [_as_template_sees(message, parses_arguments) for message in messages]
-        return self._fill(seen, tools, add_generation_prompt=add_generation_prompt)
+        return self._fill(seen, tools, add_generation_prompt=add_generation_prompt, **switch)
 
     def _fill(
-        self, messages: list[dict[str, Any]], tools: Sequence[dict[str, Any]], *, add_generation_prompt: bool
+        self, messages: list[dict[str, Any]], tools: Sequence[dict[str, Any]], *, add_generation_prompt: bool,
+        **switch: bool,
     ) -> str:
         try:
             template = self._template
@@ -137,6 +158,7 @@ class ChatTemplate:
                     add_generation_prompt=add_generation_prompt,
                     tools=list(tools) or None,
                     documents=None,
+                    **switch,
                     **self._special_tokens,
                 )
         except _FAULTS_OF_A_TEMPLATE as error:

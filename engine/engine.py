@@ -43,6 +43,8 @@ class ChatRequest:
     user: str = ""                                        # orders the queue; see Request.user
     priority: int = 0
     cache_key: str = ""
+    is_private: bool = False                              # what is computed for it is kept on no disk
+    reasoning: bool | None = None                         # think first; None, or a template without it: as it does
     add_generation_prompt: bool = True
     continue_final_message: bool = False                  # the last message is an assistant's, to be continued
     tools: tuple[dict[str, Any], ...] = ()                # that may be called, in OpenAI's form
@@ -107,6 +109,7 @@ class EngineInfo:
     max_model_len: int
     max_num_seqs: int
     has_chat_template: bool
+    reasoning_default: bool | None = None                 # thinks first by itself; None: it cannot be told to, or not
     embedding_width: int = 0                              # numbers in a vector; 0: it writes, and does not embed
     weight_bytes: int = 0
     kv_bytes: int = 0

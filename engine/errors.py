@@ -43,6 +43,7 @@ class ContextLengthExceeded(InvalidRequest):
         )
         self.num_prompt_tokens = num_prompt_tokens
         self.max_model_len = max_model_len
+        self.input_index = input_index
 
 
 class TemplateError(InvalidRequest):

@@ -11,7 +11,7 @@ import random
 import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NoReturn
 
 from engine.chat_template import ChatTemplate, with_system_in_question
@@ -40,7 +40,6 @@ class LocalEngine:
         default_system_prompt: str | None = None, chat_template: str | None = None,
     ) -> None:
         self._core = core
-        self._info = info
         self._tokenizer = core.tokenizer
         self._default_system_prompt = default_system_prompt
         self._grammars = GrammarCompiler(self._tokenizer)
@@ -48,6 +47,8 @@ class LocalEngine:
         self._template = None if source is None else ChatTemplate(
             source, bos_token=self._tokenizer.bos_token, eos_token=self._tokenizer.eos_token
         )
+        reasoning_default = None if self._template is None else self._template.reasoning_default
+        self._info = replace(info, reasoning_default=reasoning_default)
         self._markers = control_markers(self._tokenizer)
         self._seal = MarkerSeal(self._markers.values())
         self._family = None if source is None else choose(source)
@@ -69,6 +70,7 @@ class LocalEngine:
             user=request.user,
             priority=request.priority,
             cache_key=request.cache_key,
+            is_private=request.is_private,
         )
         async with aclosing(self._answer(core_request, self._parser(asked))) as deltas:
             async for delta in deltas:
@@ -128,6 +130,7 @@ class LocalEngine:
         user: str,
         priority: int = 0,
         cache_key: str = "",
+        is_private: bool = False,
     ) -> Request:
         vocab_size = self._core.info.vocab_size
         unknown = next((token_id for token_id in params.logit_bias if token_id >= vocab_size), None)
@@ -147,6 +150,7 @@ class LocalEngine:
             user=user,
             priority=priority,
             cache_key=cache_key,
+            is_private=is_private,
             grammar=grammar,
         )
 
@@ -169,6 +173,7 @@ class LocalEngine:
             tools=self._seal.sealed_all(request.tools),
             add_generation_prompt=request.add_generation_prompt,
             continue_final_message=request.continue_final_message,
+            reasoning=request.reasoning,
         )
         pieces = self._seal.pieces(text)
         token_ids: list[int] = []

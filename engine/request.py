@@ -33,6 +33,7 @@ class Request:
     user: str = ""                 # whom it counts against; orders the queue
     priority: int = 0              # lower goes first
     cache_key: str = ""            # mixed into the first hash, where users must not share a prefix or its timing
+    is_private: bool = False       # its KV goes to no disk
     grammar: Grammar | None = None   # params.grammar, or of calls that must be made; compiled
 
 

@@ -6,11 +6,22 @@ Every function over a person's conversations takes `user_id` and answers None or
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any, TypedDict, Unpack
 
 from sqlalchemy import delete
 from sqlmodel import Session, col, select
 
-from store.tables import Conversation, TitleSource, WhenFull, now
+from store.tables import Conversation, Message, TitleSource, WhenFull, now
+
+
+class Setup(TypedDict, total=False):
+    """Columns that say how a conversation is to be answered."""
+
+    preset_id: str | None
+    model_id: str | None
+    system_prompt: str
+    parameters: dict[str, Any]
+    when_full: WhenFull
 
 
 def list_recent(session: Session, user_id: str, *, limit: int, before: datetime | None = None) -> list[Conversation]:
@@ -36,8 +47,8 @@ def get(session: Session, user_id: str, conversation_id: str) -> Conversation | 
     return None if conversation is None or conversation.deleted_at else conversation
 
 
-def create(session: Session, user_id: str, *, title: str = "", model_id: str | None = None) -> Conversation:
-    conversation = Conversation(user_id=user_id, title=title, model_id=model_id)
+def create(session: Session, user_id: str, *, title: str = "", **setup: Unpack[Setup]) -> Conversation:
+    conversation = Conversation(user_id=user_id, title=title, **setup)
     session.add(conversation)
     session.flush()
     return conversation
@@ -51,8 +62,6 @@ def rename(session: Session, user_id: str, conversation_id: str, title: str) -> 
     return conversation
 
 
-
-
 def name_by_model(session: Session, user_id: str, conversation_id: str, title: str) -> bool:
     """False where it has a better name already: a person's, or a model's."""
     conversation = get(session, user_id, conversation_id)
@@ -62,12 +71,14 @@ def name_by_model(session: Session, user_id: str, conversation_id: str, title: s
     return True
 
 
-def set_when_full(
-    session: Session, user_id: str, conversation_id: str, when_full: WhenFull
+def set_up(
+    session: Session, user_id: str, conversation_id: str, **setup: Unpack[Setup]
 ) -> Conversation | None:
+    """Change what is given, from the next answer on. Leaves `updated_at` alone, as `rename` does."""
     conversation = get(session, user_id, conversation_id)
     if conversation is not None:
-        conversation.when_full = when_full
+        for column, value in setup.items():
+            setattr(conversation, column, value)
     return conversation
 
 
@@ -91,6 +102,12 @@ def restore(session: Session, user_id: str, conversation_id: str) -> bool:
 def purge(session: Session, deleted_before: datetime) -> int:
     """Remove for good, with all messages, what was deleted before then. How many conversations there were."""
     return session.exec(delete(Conversation).where(col(Conversation.deleted_at) < deleted_before)).rowcount
+
+
+def erase(session: Session, conversation_id: str) -> None:
+    """At once, and with no way back: for chats that are not to be kept."""
+    session.exec(delete(Message).where(col(Message.conversation_id) == conversation_id))
+    session.exec(delete(Conversation).where(col(Conversation.id) == conversation_id))
 
 
 def get_with_deleted(session: Session, user_id: str, conversation_id: str) -> Conversation | None:

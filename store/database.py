@@ -6,7 +6,7 @@ Services await `read` and `run` on the event loop; the query itself runs on a st
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from functools import partial
@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
 from sqlalchemy import Engine
-from sqlmodel import Session
+from sqlmodel import Session, SQLModel
 
 from store.errors import DatabaseUnusable
-from store.sqlite import connect, for_writing, make_engine, readable_errors
+from store.sqlite import connect, for_writing, make_engine, make_engine_in_memory, readable_errors
 from store.upgrade import MIGRATIONS, upgrade
 
 P = ParamSpec("P")
@@ -45,6 +45,19 @@ class Database:
             with closing(connect(path)) as connection:
                 connection.execute("PRAGMA journal_mode = WAL")
         return cls(path, make_engine(path))
+
+    @classmethod
+    def in_memory(cls, tables: Sequence[type[SQLModel]]) -> Database:
+        """Of these tables alone, and without what others do in the file: no foreign keys, no search. Never on a disk.
+
+        There is one connection to it, and so one thread, which reads and writes.
+        """
+        sql_engine = make_engine_in_memory()
+        names = [str(table.__tablename__) for table in tables]
+        SQLModel.metadata.create_all(sql_engine, [SQLModel.metadata.tables[name] for name in names])
+        database = cls(Path(":memory:"), sql_engine)
+        database._readers = database._writer
+        return database
 
     @contextmanager
     def session(self) -> Iterator[Session]:

@@ -14,6 +14,7 @@ from sqlalchemy import update
 from sqlmodel import Session, col, select
 
 from store import conversations
+from store.conversations import Setup
 from store.errors import AnswerInProgress
 from store.tables import Conversation, Message, MessageRole, MessageStatus, now
 from store.tree import Tree
@@ -118,10 +119,12 @@ def add_turn(
     return _write_turn(session, conversation, parent.id, content, model_id)
 
 
-def start_conversation(session: Session, user_id: str, title: str, content: str, *, model_id: str | None) -> Turn:
+def start_conversation(
+    session: Session, user_id: str, title: str, content: str, **setup: Unpack[Setup]
+) -> Turn:
     """A new conversation with its first turn."""
-    conversation = conversations.create(session, user_id, title=title, model_id=model_id)
-    return _write_turn(session, conversation, None, content, model_id)
+    conversation = conversations.create(session, user_id, title=title, **setup)
+    return _write_turn(session, conversation, None, content, setup.get("model_id"))
 
 
 def edit_turn(session: Session, user_id: str, message_id: str, content: str, *, model_id: str | None) -> Turn | None:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, QueuePool, create_engine, event
+from sqlalchemy import Connection, Engine, QueuePool, StaticPool, create_engine, event
 from sqlalchemy.exc import DBAPIError
 
 from store.errors import DatabaseUnusable
@@ -43,6 +43,16 @@ def make_engine(path: Path, *, foreign_keys: bool = True) -> Engine:
     sql_engine = create_engine(
         "sqlite://", creator=lambda: connect(path, foreign_keys=foreign_keys), poolclass=QueuePool, pool_size=8
     )
+    event.listen(sql_engine, "begin", _begin)
+    return sql_engine
+
+
+def make_engine_in_memory() -> Engine:
+    """One connection, whose database never touches a disk: sorting takes no file either, and what goes is wiped."""
+    connection = connect(Path(":memory:"), foreign_keys=False)
+    connection.execute("PRAGMA temp_store = MEMORY")
+    connection.execute("PRAGMA secure_delete = ON")
+    sql_engine = create_engine("sqlite://", creator=lambda: connection, poolclass=StaticPool)
     event.listen(sql_engine, "begin", _begin)
     return sql_engine
 

@@ -142,6 +142,10 @@ class Conversation(SQLModel, table=True):
     folder_id: str | None = Field(default=None, foreign_key="folder.id", index=True)
     pin_position: int | None = None                       # among the pinned; None: it is not pinned
     title_source: TitleSource = Field(default=TitleSource.WORDS, sa_type=stored_as_value(TitleSource))
+    preset_id: str | None = None                          # it was set up from; what counts are the copies that follow
+    system_prompt: str = ""
+    # What differs from the model's own: see `app.services.parameters`.
+    parameters: dict[str, Any] = Field(default_factory=dict, sa_column=Column(JSON, nullable=False))
 
 
 class Tag(SQLModel, table=True):
@@ -264,6 +268,37 @@ class Download(SQLModel, table=True):
     model_id: str | None = None                           # once it is ON_DISK
     created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
     updated_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+
+
+class Preset(SQLModel, table=True):
+    """A way to set up chats. A chat takes a copy: changing or deleting the preset changes no chat."""
+
+    __tablename__ = "preset"
+    id: str = Field(default_factory=new_id, primary_key=True)
+    user_id: str = Field(foreign_key="user.id", index=True, ondelete="CASCADE")
+    name: str
+    system_prompt: str = ""
+    model_id: str | None = None                           # None: whichever is chosen
+    parameters: dict[str, Any] = Field(default_factory=dict, sa_column=Column(JSON, nullable=False))
+    when_full: WhenFull = Field(default=WhenFull.LEAVE_OUT, sa_type=stored_as_value(WhenFull))
+    is_default: bool = False                              # new chats begin with it; one of a person's at the most
+    created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+    updated_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+    deleted_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
+
+
+class Prompt(SQLModel, table=True):
+    """Words that are said often, called up by /command. They may hold {{variables}}: see `app.services.prompts`."""
+
+    __tablename__ = "prompt"
+    id: str = Field(default_factory=new_id, primary_key=True)
+    user_id: str = Field(foreign_key="user.id", index=True, ondelete="CASCADE")
+    command: str                                          # without the slash; once among a person's undeleted ones
+    name: str
+    content: str
+    created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+    updated_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+    deleted_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
 
 
 class UserSetting(SQLModel, table=True):

@@ -19,6 +19,7 @@ from ui.gate import gate_routes, page, place_of
 from ui.language import words_script
 from ui.lists import list_routes
 from ui.pages.chat import chat_page
+from ui.pages.library import library_page
 from ui.pages.models import models_page
 from ui.pages.settings import settings_page
 from ui.sockets import hold_sockets_to_their_pages
@@ -82,6 +83,10 @@ def _make_pages(services: Services) -> None:
     @ui.page("/models", title="Models · Inglenook", response_timeout=PAGE_TIMEOUT_S)
     async def models(request: Request) -> None:
         await models_page(services, request)
+
+    @ui.page("/library", title="Library · Inglenook", response_timeout=PAGE_TIMEOUT_S)
+    async def library(request: Request) -> None:
+        await library_page(services, request)
 
     @ui.page("/settings", title="Settings · Inglenook", response_timeout=PAGE_TIMEOUT_S)
     async def settings(request: Request) -> None:

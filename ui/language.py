@@ -18,7 +18,8 @@ from nicegui import Client
 from nicegui.slot import Slot
 from starlette.requests import Request
 
-from app.language import LOCALES, Language, language_named, languages, preferred_language
+from app.errors import said
+from app.language import LOCALES, Language, Said, in_language, language_named, languages, preferred_language, said_again
 
 LANGUAGE_SETTING: Final = "language"        # of a person: a code, or "system", which is their browser's
 BROWSER_AREAS: Final = ("common", "chat", "composer", "sidebar", "markdown", "commands")
@@ -33,6 +34,16 @@ def t(message_id: str, /, **variables: Any) -> str:
     return here()(message_id, **variables)
 
 
+def told(error: Exception) -> str:
+    """What an error says, in the language of who reads it."""
+    return in_words(said(error))
+
+
+def in_words(text: str) -> str:
+    """What the services tell people (`Said`, kept in the store or not), in the language of who reads it."""
+    return in_language(text if isinstance(text, Said) else said_again(text), here())
+
+
 def here() -> Language:
     """The language of the page, or of the request, that this runs for; English outside of both."""
     for slot in reversed(Slot.get_stack()):
@@ -41,6 +52,7 @@ def here() -> Language:
         except RuntimeError:        # what was clicked is gone by now, and its place with it
             continue
         if client in _of_pages:
+            _of_request.set(_of_pages[client])      # for what this task says after its place has gone
             return _of_pages[client]
     return _of_request.get() or languages()["en"]
 

@@ -14,7 +14,7 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    kind: Literal["conversations", "thread", "models", "generation", "import", "downloads"]
+    kind: Literal["conversations", "thread", "models", "generation", "import", "downloads", "library"]
     conversation_id: str | None = None
 
 

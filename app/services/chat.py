@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from sqlmodel import Session
@@ -18,7 +18,9 @@ from app.services.context import Question
 from app.services.conversations import ConversationService, title_from
 from app.services.generations import GenerationService
 from app.services.models import ModelService
-from engine.params import SamplingParams
+from app.services.parameters import sampling
+from app.services.setup import ChatSetup
+from app.services.temporary import TemporaryChats
 from store import deletions, messages
 from store.database import Database
 from store.errors import AnswerInProgress
@@ -28,10 +30,6 @@ from store.tables import Conversation, Message, Model
 WriteTurn: TypeAlias = Callable[[Session], Turn | None]
 
 MAX_MESSAGE_CHARS = 1_000_000       # more than any model's window; keeps one paste from filling the disk
-CHAT_PARAMS = SamplingParams(temperature=0.7, top_p=0.95, min_p=0.05, max_tokens=4096)
-STARTER_PARAMS = SamplingParams(temperature=0.0, repetition_penalty=1.05, max_tokens=1024)
-"""135M parameters wander at any temperature (9 answers of 20 miss Paris at 0.7), and repeat themselves unpenalised."""
-STARTER_AGAIN_PARAMS = replace(STARTER_PARAMS, temperature=0.5)     # who asks again wants another answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +48,14 @@ class ChatService:
         conversations: ConversationService,
         generations: GenerationService,
         models: ModelService,
+        temporary: TemporaryChats,
         changes: Changes,
     ) -> None:
         self._db = db
         self._conversations = conversations
         self._generations = generations
         self._models = models
+        self._temporary = temporary
         self._changes = changes
         self._beginnings: set[asyncio.Task[Sent]] = set()       # kept: the loop holds tasks only weakly
 
@@ -67,20 +67,25 @@ class ChatService:
         *,
         model_id: str | None = None,
         parent_id: str | None = None,
+        setup: ChatSetup | None = None,
+        is_temporary: bool = False,
     ) -> Sent:
-        """Say something under `parent_id`, or at the end of the shown branch. Without a conversation, begin one.
+        """Say something under `parent_id`, or at the end of the shown branch. Without a conversation, begin one: set
+        up so, and perhaps as one that is never stored.
 
         Raises NotFound, ModelNotFound, ModelUnavailable where there is no model at all, InvalidInput, Conflict.
         """
         text = _checked(text)
         if conversation_id is None:
-            model = await self._choose_model(model_id, None)
+            setup = (setup or ChatSetup()).checked()
+            model = await self._choose_model(model_id, setup.model_id)
+            columns = setup.columns()
+            columns["model_id"] = model.id
             return await self._begin(
                 user_id,
                 model,
-                lambda session: messages.start_conversation(
-                    session, user_id, title_from(text), text, model_id=model.id
-                ),
+                lambda session: messages.start_conversation(session, user_id, title_from(text), text, **columns),
+                home=self._temporary.memory if is_temporary else self._db,
             )
         conversation = await self._conversations.get(user_id, conversation_id)
         model = await self._choose_model(model_id, conversation.model_id)
@@ -90,6 +95,7 @@ class ChatService:
             lambda session: messages.add_turn(
                 session, user_id, conversation.id, text, model_id=model.id, parent_id=parent_id
             ),
+            home=self._temporary.home_of(conversation.id),
         )
 
     async def edit(self, user_id: str, message_id: str, text: str, *, model_id: str | None = None) -> Sent:
@@ -97,7 +103,10 @@ class ChatService:
         text = _checked(text)
         model = await self._choose_model(model_id, await self._model_of(user_id, message_id))
         return await self._begin(
-            user_id, model, lambda session: messages.edit_turn(session, user_id, message_id, text, model_id=model.id)
+            user_id,
+            model,
+            lambda session: messages.edit_turn(session, user_id, message_id, text, model_id=model.id),
+            home=self._temporary.home_of(message_id),
         )
 
     async def regenerate(self, user_id: str, answer_id: str, *, model_id: str | None = None) -> Sent:
@@ -107,6 +116,7 @@ class ChatService:
             user_id,
             model,
             lambda session: messages.add_answer(session, user_id, answer_id, model_id=model.id),
+            home=self._temporary.home_of(answer_id),
             is_another=True,
         )
 
@@ -114,7 +124,10 @@ class ChatService:
         """An answer to a message of the person's own that has none, because it was deleted."""
         model = await self._choose_model(model_id, await self._model_of(user_id, message_id))
         return await self._begin(
-            user_id, model, lambda session: messages.answer_turn(session, user_id, message_id, model_id=model.id)
+            user_id,
+            model,
+            lambda session: messages.answer_turn(session, user_id, message_id, model_id=model.id),
+            home=self._temporary.home_of(message_id),
         )
 
     async def edit_answer(self, user_id: str, answer_id: str, text: str) -> None:
@@ -122,10 +135,13 @@ class ChatService:
         text = _checked(text)
         if (await self.message(user_id, answer_id)).content == text:
             return
+        home = self._temporary.home_of(answer_id)
         try:
-            conversation = await self._db.run(messages.edit_answer, user_id, answer_id, text)
+            conversation = await home.run(messages.edit_answer, user_id, answer_id, text)
         except AnswerInProgress as error:
             raise Conflict(str(error)) from error
+        if home is self._temporary.memory and conversation is not None and conversation.current_message_id is not None:
+            self._temporary.note(conversation, conversation.current_message_id)
         self._announce(user_id, conversation)
 
     async def delete(self, user_id: str, message_id: str) -> None:
@@ -133,17 +149,24 @@ class ChatService:
 
         What is being written there stops first, so that it comes back with its text.
         """
-        for answer_id in await self._db.read(deletions.streaming_under, user_id, message_id) or ():
+        home = self._temporary.home_of(message_id)
+        for answer_id in await home.read(deletions.streaming_under, user_id, message_id) or ():
             await self._generations.stop(answer_id)
-        self._announce(user_id, await self._db.run(deletions.mark_deleted, user_id, message_id))
+        self._announce(user_id, await home.run(deletions.mark_deleted, user_id, message_id))
 
     async def restore(self, user_id: str, message_id: str) -> None:
-        self._announce(user_id, await self._db.run(deletions.restore, user_id, message_id))
+        home = self._temporary.home_of(message_id)
+        self._announce(user_id, await home.run(deletions.restore, user_id, message_id))
 
     async def continue_answer(self, user_id: str, answer_id: str) -> Sent:
         """Go on with an answer that was stopped, interrupted, or ran to its length: the same message grows."""
         model = await self._choose_model(None, await self._model_of(user_id, answer_id))
-        return await self._begin(user_id, model, lambda session: messages.reopen_answer(session, user_id, answer_id))
+        return await self._begin(
+            user_id,
+            model,
+            lambda session: messages.reopen_answer(session, user_id, answer_id),
+            home=self._temporary.home_of(answer_id),
+        )
 
     async def stop(self, user_id: str, answer_id: str) -> None:
         """End an answer where it is; returns when that is saved. Nothing happens where it has ended already."""
@@ -152,7 +175,7 @@ class ChatService:
 
     async def message(self, user_id: str, message_id: str) -> Message:
         """One message, as the store has it now. Raises NotFound."""
-        message = await self._db.read(messages.get, user_id, message_id)
+        message = await self._temporary.home_of(message_id).read(messages.get, user_id, message_id)
         if message is None:
             raise _no_message()
         return message
@@ -163,25 +186,39 @@ class ChatService:
         self._changes.announce(user_id, Change("conversations", conversation.id))
         self._changes.announce(user_id, Change("thread", conversation.id))
 
-    async def _begin(self, user_id: str, model: Model, write: WriteTurn, *, is_another: bool = False) -> Sent:
+    async def _begin(
+        self, user_id: str, model: Model, write: WriteTurn, *, home: Database, is_another: bool = False
+    ) -> Sent:
         """Write the turn and start its answer. Both or neither: a page that goes away leaves no answer unbegun."""
-        beginning = asyncio.create_task(self._write_and_start(user_id, model, write, _params(model, is_another)))
+        beginning = asyncio.create_task(self._write_and_start(user_id, model, write, home, is_another))
         self._beginnings.add(beginning)
         beginning.add_done_callback(self._beginnings.discard)
         return await asyncio.shield(beginning)
 
-    async def _write_and_start(self, user_id: str, model: Model, write: WriteTurn, params: SamplingParams) -> Sent:
+    async def _write_and_start(
+        self, user_id: str, model: Model, write: WriteTurn, home: Database, is_another: bool
+    ) -> Sent:
         try:
-            turn, thread = await self._db.run(_write_turn, user_id, write)
+            turn, thread = await home.run(_write_turn, user_id, write)
         except AnswerInProgress as error:
             raise Conflict(str(error)) from error
+        is_temporary = home is self._temporary.memory
+        if is_temporary:
+            self._temporary.note(turn.conversation, turn.user_message.id, turn.answer.id)
+        conversation = turn.conversation
         question = Question(
-            thread=thread, params=params, user_id=user_id, text_so_far=turn.answer.content,
-            when_full=turn.conversation.when_full,
+            thread=thread,
+            params=sampling(model, conversation.parameters, is_another=is_another),
+            user_id=user_id,
+            text_so_far=turn.answer.content,
+            system_prompt=conversation.system_prompt,
+            reasoning=conversation.parameters.get("reasoning"),
+            private_to=conversation.id if is_temporary else None,
+            when_full=conversation.when_full,
         )
-        self._generations.start(turn.answer, question, model.id)
-        self._announce(user_id, turn.conversation)
-        return Sent(turn.conversation.id, turn.user_message.id, turn.answer.id)
+        self._generations.start(turn.answer, question, model.id, home)
+        self._announce(user_id, conversation)
+        return Sent(conversation.id, turn.user_message.id, turn.answer.id)
 
     async def _choose_model(self, asked_id: str | None, last_id: str | None) -> Model:
         """The one that is asked for must be there; the chat's last one is a wish, for which the default stands in."""
@@ -198,12 +235,6 @@ class ChatService:
     async def _model_of(self, user_id: str, message_id: str) -> str | None:
         message = await self.message(user_id, message_id)
         return message.model_id or (await self._conversations.get(user_id, message.conversation_id)).model_id
-
-
-def _params(model: Model, is_another: bool) -> SamplingParams:
-    if not model.is_starter:
-        return CHAT_PARAMS
-    return STARTER_AGAIN_PARAMS if is_another else STARTER_PARAMS
 
 
 def _write_turn(session: Session, user_id: str, write: WriteTurn) -> tuple[Turn, tuple[Message, ...]]:

@@ -21,6 +21,7 @@ from app.services.found_models import FoundModels
 from app.services.generations import GenerationService
 from app.services.hub import HubService
 from app.services.imports import ImportService
+from app.services.library_files import LibraryFiles
 from app.services.listing import ListingService
 from app.services.meter import ContextMeter
 from app.services.model_settings import ModelSettingsService
@@ -28,7 +29,10 @@ from app.services.model_versions import ModelVersions
 from app.services.models import ModelService, wanted_of
 from app.services.optimizer import ModelOptimizer
 from app.services.organise import OrganiseService
+from app.services.presets import PresetService
+from app.services.prompts import PromptService
 from app.services.searching import SearchService
+from app.services.temporary import TemporaryChats
 from app.services.titles import TitleService
 from app.settings import Settings
 from app.vault import Vault
@@ -63,6 +67,10 @@ class Services:
     generations: GenerationService
     chat: ChatService
     meter: ContextMeter
+    temporary: TemporaryChats
+    presets: PresetService
+    prompts: PromptService
+    library_files: LibraryFiles
     exports: ExportService
     imports: ImportService
     organise: OrganiseService
@@ -81,7 +89,8 @@ class Services:
             partial(wanted_of, db, settings.keep_alive_s), loader, limits, changes, settings.memory_budget_bytes
         )
         accounts = AccountService(db, settings)
-        conversations = ConversationService(db, changes)
+        temporary = TemporaryChats(db)
+        conversations = ConversationService(db, temporary, changes)
         models = ModelService(db, engines, changes, settings)
         model_settings = ModelSettingsService(db, engines, changes, keep_alive_s=settings.keep_alive_s)
         model_versions = ModelVersions(db, models, engines, changes, settings)
@@ -91,9 +100,11 @@ class Services:
         downloads = DownloadService(db, hub, models, changes, settings)
         optimizer = ModelOptimizer(models, settings, limits)
         generations = GenerationService(db, engines, changes)
-        chat = ChatService(db, conversations, generations, models, changes)
+        chat = ChatService(db, conversations, generations, models, temporary, changes)
+        presets, prompts = PresetService(db, changes), PromptService(db, changes)
         exports, imports = ExportService(db), ImportService(db, changes, settings)
         conversations.on_deleted(generations.conversation_deleted)
+        temporary.on_ended(generations.conversation_deleted)
         accounts.on_access_ended(generations.access_ended)
         titles = TitleService(db, engines, generations, changes)
         generations.on_ended(titles.answer_ended)
@@ -101,8 +112,8 @@ class Services:
         return cls(
             settings, db, disk_cache, changes, accounts, conversations, vault, hub, models, model_settings,
             model_versions, found_models, downloads, optimizer, engines, generations, chat, ContextMeter(engines),
-            exports, imports, OrganiseService(db, conversations, changes), ListingService(db), SearchService(db),
-            titles,
+            temporary, presets, prompts, LibraryFiles(prompts, presets), exports, imports,
+            OrganiseService(db, conversations, changes), ListingService(db), SearchService(db), titles,
         )
 
     async def start(self) -> None:
@@ -152,6 +163,7 @@ class Services:
     def close(self) -> None:
         """After `stop`."""
         self.accounts.close()
+        self.temporary.close()
         self.db.close()
 
 

@@ -31,6 +31,9 @@ class Question:
     params: SamplingParams
     user_id: str
     text_so_far: str = ""       # of the answer, where it is to be continued
+    system_prompt: str = ""     # of the chat; before what its thread holds of the kind
+    reasoning: bool | None = None       # whether to think first; None: as the model does by itself
+    private_to: str | None = None       # a temporary chat: what it computes is shared with none, and kept on no disk
     when_full: WhenFull = WhenFull.LEAVE_OUT
     new_summaries: Mapping[str, str] = field(default_factory=dict)      # by the message that they reach down to
 
@@ -134,7 +137,8 @@ def _split(thread: Sequence[Message]) -> tuple[list[Message], list[list[Message]
 
 
 def _request(question: Question, system: Sequence[Message], turns: Turns, summary: str) -> ChatRequest:
-    prompt = "\n\n".join(m.content for m in system) or DEFAULT_SYSTEM_PROMPT
+    prompts = filter(None, (question.system_prompt, *(m.content for m in system)))
+    prompt = "\n\n".join(prompts) or DEFAULT_SYSTEM_PROMPT
     if summary:
         prompt = f"{prompt}\n\n{SUMMARY_INTRO}\n{summary}"      # behind: the cache stays good for what is before
     messages = [ChatMessage(role="system", content=prompt)]
@@ -147,6 +151,9 @@ def _request(question: Question, system: Sequence[Message], turns: Turns, summar
         messages=tuple(messages),
         params=question.params,
         user=question.user_id,
+        cache_key=question.private_to or "",
+        is_private=question.private_to is not None,
+        reasoning=question.reasoning,
         add_generation_prompt=not question.text_so_far,
         continue_final_message=bool(question.text_so_far),
     )

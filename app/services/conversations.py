@@ -13,7 +13,9 @@ from typing import TypeVar
 from app.errors import InvalidInput, NotFound
 from app.schemas import SearchHit, ThreadMessage
 from app.services.changes import Change, Changes
-from store import conversations, deletions, messages, search
+from app.services.setup import ChatSetup
+from app.services.temporary import TemporaryChats
+from store import conversations, deletions, library, messages, search
 from store.database import Database
 from store.tables import Conversation, WhenFull, now
 
@@ -25,8 +27,9 @@ NEW_TITLE = "New chat"
 
 
 class ConversationService:
-    def __init__(self, db: Database, changes: Changes) -> None:
+    def __init__(self, db: Database, temporary: TemporaryChats, changes: Changes) -> None:
         self._db = db
+        self._temporary = temporary
         self._changes = changes
         self._on_deleted: list[Callable[[str, str], None]] = []
 
@@ -37,11 +40,11 @@ class ConversationService:
         return await self._db.read(conversations.list_recent, user_id, limit=limit, before=before)
 
     async def get(self, user_id: str, conversation_id: str) -> Conversation:
-        return _found(await self._db.read(conversations.get, user_id, conversation_id))
+        return _found(await self._home_of(conversation_id).read(conversations.get, user_id, conversation_id))
 
     async def thread(self, user_id: str, conversation_id: str, leaf_id: str | None = None) -> list[ThreadMessage]:
         """The branch from the root to `leaf_id`, or the one that is shown."""
-        branch = _found(await self._db.read(messages.branch, user_id, conversation_id, leaf_id))
+        branch = _found(await self._home_of(conversation_id).read(messages.branch, user_id, conversation_id, leaf_id))
         return [ThreadMessage(message, siblings.index(message.id), siblings) for message, siblings in branch]
 
     async def create(self, user_id: str, model_id: str | None = None, *, title: str = NEW_TITLE) -> Conversation:
@@ -53,6 +56,13 @@ class ConversationService:
         title = checked_title(title)
         conversation = _found(await self._db.run(conversations.rename, user_id, conversation_id, title))
         self._changes.announce(user_id, Change("conversations", conversation_id))
+        return conversation
+
+    async def set_up(self, user_id: str, conversation_id: str, setup: ChatSetup) -> Conversation:
+        """How it is answered from now on. Raises InvalidInput, whose `field` says what is wrong."""
+        home, columns = self._home_of(conversation_id), setup.checked().columns()
+        conversation = _found(await home.run(conversations.set_up, user_id, conversation_id, **columns))
+        self._changes.announce(user_id, Change("thread", conversation_id))
         return conversation
 
     async def delete(self, user_id: str, conversation_id: str) -> None:
@@ -75,12 +85,13 @@ class ConversationService:
 
     async def select_branch(self, user_id: str, message_id: str) -> None:
         """Show the branch through this message, down to the newest leaf under it."""
-        conversation = _found(await self._db.run(messages.show_branch, user_id, message_id))
+        conversation = _found(await self._home_of(message_id).run(messages.show_branch, user_id, message_id))
         self._changes.announce(user_id, Change("thread", conversation.id))
 
     async def set_when_full(self, user_id: str, conversation_id: str, when_full: WhenFull) -> None:
         """What becomes of this chat's oldest turns, from the next answer on, when they do not fit."""
-        _found(await self._db.run(conversations.set_when_full, user_id, conversation_id, when_full))
+        home = self._home_of(conversation_id)
+        _found(await home.run(conversations.set_up, user_id, conversation_id, when_full=when_full))
         self._changes.announce(user_id, Change("thread", conversation_id))
 
     async def search(self, user_id: str, text: str, limit: int = 20) -> list[SearchHit]:
@@ -90,12 +101,16 @@ class ConversationService:
     async def purge_deleted(self, older_than: timedelta) -> int:
         """Everybody's chats, and messages, that were deleted longer ago than this. How many chats there were."""
         await self._db.run(deletions.purge, now() - older_than)
+        await self._db.run(library.purge, now() - older_than)
         return await self._db.run(conversations.purge, now() - older_than)
 
     def deleted(self, user_id: str, conversation_id: str) -> None:
         """Tell those who asked by `on_deleted`."""
         for callback in self._on_deleted:
             callback(user_id, conversation_id)
+
+    def _home_of(self, row_id: str) -> Database:
+        return self._temporary.home_of(row_id)
 
     def on_deleted(self, callback: Callable[[str, str], None]) -> None:
         """`callback(user_id, conversation_id)` after each deletion: what still writes there should stop."""

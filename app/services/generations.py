@@ -66,8 +66,8 @@ class GenerationService:
         """`callback(generation)` after each answer is saved, however it ended."""
         self._on_ended.append(callback)
 
-    def start(self, answer: Message, question: Question, model_id: str) -> Generation:
-        """Begin to write `answer`, a STREAMING row of the store, from its text so far."""
+    def start(self, answer: Message, question: Question, model_id: str, home: Database) -> Generation:
+        """Begin to write `answer`, a STREAMING row of `home`, from its text so far."""
         generation = Generation(
             answer.id,
             answer.conversation_id,
@@ -77,7 +77,7 @@ class GenerationService:
             reasoning=answer.reasoning if answer.content else "",       # without a word of text it begins anew
             stats=_stats_so_far(answer),
         )
-        saver = AnswerSaver(self._db, generation, on_gone=lambda: self._cancel(answer.id, MessageStatus.STOPPED))
+        saver = AnswerSaver(home, generation, on_gone=lambda: self._cancel(answer.id, MessageStatus.STOPPED))
         writing = asyncio.create_task(self._write(generation, question, saver), name=f"write {answer.id}")
         whole = asyncio.create_task(self._see_through(generation, writing, saver), name=f"answer {answer.id}")
         self._runs[answer.id] = _Run(generation, writing, whole)
@@ -125,7 +125,7 @@ class GenerationService:
         spent_s = stats.duration_s or 0.0
         pace = self._paces[generation.model_id]
         async with self._engines.acquire(generation.model_id) as engine:
-            fitted = await self._fitted(engine, generation, question)
+            fitted = await self._fitted(engine, generation, question, saver)
             generation.state, generation.num_to_read = GenerationState.WAITING, _num_to_read(engine, question, fitted)
             generation.announce()
             generation.stats = replace(stats, model_version=engine.info.version)
@@ -143,7 +143,9 @@ class GenerationService:
                 pace.learn_reading(usage.prompt_tokens - (usage.cached_tokens or 0), first_token_s - begun_s)
                 pace.learn_answer(clock() - begun_s)
 
-    async def _fitted(self, engine: Engine, generation: Generation, question: Question) -> FittedQuestion:
+    async def _fitted(
+        self, engine: Engine, generation: Generation, question: Question, saver: AnswerSaver
+    ) -> FittedQuestion:
         """The question as the window holds it, with a summary of the rest made and kept where that is wanted."""
         window = engine.info.max_model_len
         fitted = await fit_into_window(question, window, engine.count_tokens)
@@ -153,7 +155,7 @@ class GenerationService:
             summary = await summarise(engine, question, fitted.summary, fitted.unsummarised)
             if summary:
                 last = fitted.left_out[-1].id
-                await self._db.run(messages.save_summary, last, summary)
+                await saver.keep_summary(last, summary)
                 fitted = await fit_into_window(
                     replace(question, new_summaries={**question.new_summaries, last: summary}),
                     window, engine.count_tokens,
@@ -195,16 +197,8 @@ class GenerationService:
         """Whatever becomes of the writing, the answer ends: saved, and with a status that says what happened."""
         await asyncio.wait({writing})
         status, error = self._verdict(generation, writing)
-        await saver.close()
         try:
-            await self._db.run(
-                messages.finish,
-                generation.message_id,
-                status,
-                content=generation.text,
-                reasoning=generation.reasoning,
-                **_columns(generation, error),
-            )
+            await saver.finish(status, error)
         except StoreError as failure:
             log.exception("an answer could not be saved", message_id=generation.message_id)
             status, error = MessageStatus.FAILED, f"The answer could not be saved. {failure}"
@@ -244,24 +238,6 @@ def _stats_so_far(answer: Message) -> GenerationStats:
         time_to_first_token_s=answer.time_to_first_token_s,
         duration_s=answer.duration_s,
     )
-
-
-def _columns(generation: Generation, error: str | None) -> messages.AnswerStats:
-    stats = generation.stats
-    return {
-        "error": error,
-        "model_id": generation.model_id,
-        "model_version": stats.model_version,
-        "finish_reason": stats.finish_reason,
-        "prompt_tokens": stats.prompt_tokens,
-        "cached_tokens": stats.cached_tokens,
-        "completion_tokens": stats.completion_tokens,
-        "time_to_first_token_s": stats.time_to_first_token_s,
-        "duration_s": stats.duration_s,
-        "reasoning_s": stats.reasoning_s,
-        "num_left_out": generation.num_left_out,
-        "first_message_id": generation.first_message_id,
-    }
 
 
 def _num_to_read(engine: Engine, question: Question, fitted: FittedQuestion) -> int:

@@ -42,8 +42,10 @@ class ContextMeter:
         self._engines = engines
         self._known: OrderedDict[tuple[object, ...], ContextUse] = OrderedDict()
 
-    async def measure(self, thread: Sequence[Message], model: Model, when_full: WhenFull) -> ContextUse | None:
-        """None where neither the model nor its file says how much it holds."""
+    async def measure(
+        self, thread: Sequence[Message], model: Model, when_full: WhenFull, system_prompt: str = ""
+    ) -> ContextUse | None:
+        """`system_prompt` is the chat's own. None where neither the model nor its file says how much it holds."""
         engine = self._engines.loaded().get(model.id)
         window = engine.info.max_model_len if engine else self._engines.last_window(model.id) or model.context_tokens
         if window <= 0:
@@ -52,12 +54,14 @@ class ContextMeter:
         last = thread[-1] if thread else None
         key = (
             model.id, engine and engine.info.version, window, when_full, last and (last.id, len(last.content)),
-            sum(bool(message.summary) for message in thread),
+            sum(bool(message.summary) for message in thread), system_prompt,
         )
         if key in self._known:
             self._known.move_to_end(key)
             return self._known[key]
-        question = Question(thread=tuple(thread), params=SamplingParams(), user_id="", when_full=when_full)
+        question = Question(
+            thread=tuple(thread), params=SamplingParams(), user_id="", when_full=when_full, system_prompt=system_prompt
+        )
         is_estimate = engine is None
         try:
             fitted = await fit_into_window(question, window, engine.count_tokens if engine else estimate)

@@ -66,6 +66,8 @@ def _request(question: Question, summary: str, texts: Sequence[str], room: int) 
         messages=(ChatMessage(role="user", content="\n\n".join(parts)),),
         params=replace(SamplingParams(), temperature=0.0, max_tokens=WITH_THOUGHTS * room),
         user=question.user_id,
+        cache_key=question.private_to or "",
+        is_private=question.private_to is not None,
     )
 
 

@@ -16,7 +16,7 @@ function showMenu(open) {
 
 // Menus by the arrow keys; Enter, Tab and Esc do what they do anywhere.
 function walkMenu(event, list) {
-  const items = [...list.querySelectorAll("a, button")];
+  const items = [...list.querySelectorAll("a, button")].filter((item) => !item.hidden);
   const at = items.indexOf(document.activeElement);
   const to = { ArrowDown: at + 1, ArrowUp: Math.max(at, 0) - 1, Home: 0, End: -1 }[event.key];
   if (to === undefined) return;
@@ -53,7 +53,9 @@ document.addEventListener("submit", (event) => {
   if (event.target.getAttribute("action") !== "/logout") return;
   isSigningOut = true;
   // What is half written belongs to who wrote it.
-  for (const key of Object.keys(sessionStorage)) if (key.startsWith("inglenook.draft.")) sessionStorage.removeItem(key);
+  for (const storage of [sessionStorage, localStorage]) {
+    for (const key of Object.keys(storage)) if (key.startsWith("inglenook.draft.")) storage.removeItem(key);
+  }
 });
 
 matchMedia("(min-width: 860px)").addEventListener("change", () => showMenu(false));

@@ -10,6 +10,7 @@ import pytest
 from app.errors import InvalidInput, NotFound
 from app.services.changes import Change, Changes
 from app.services.conversations import NEW_TITLE, ConversationService, title_from
+from app.services.temporary import TemporaryChats
 from store import accounts, messages
 from store.database import Database
 from store.messages import Turn
@@ -34,7 +35,7 @@ def changes() -> Announced:
 
 @pytest.fixture
 def service(database: Database, changes: Announced) -> ConversationService:
-    return ConversationService(database, changes)
+    return ConversationService(database, TemporaryChats(database), changes)
 
 
 def person(database: Database, name: str) -> str:

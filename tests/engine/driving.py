@@ -25,6 +25,7 @@ def request(
     user: str = "",
     priority: int = 0,
     cache_key: str = "",
+    is_private: bool = False,
 ) -> Request:
     """A prompt in text stands for its bytes, which are the first 256 ids of `ByteTokenizer`."""
     return Request(
@@ -37,6 +38,7 @@ def request(
         user=user,
         priority=priority,
         cache_key=cache_key,
+        is_private=is_private,
     )
 
 

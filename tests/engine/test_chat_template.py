@@ -68,6 +68,25 @@ def test_tools_reach_templates_that_have_a_place_for_them() -> None:
         _ = ChatTemplate("{% if %}").reads_tools
 
 
+@pytest.mark.parametrize(("reasoning", "prompt"), [(None, "as it does"), (True, "think"), (False, "do not")])
+@pytest.mark.parametrize("name", ["enable_thinking", "thinking"])
+def test_a_template_is_told_whether_to_think_first(name: str, reasoning: bool | None, prompt: str) -> None:
+    source = f"{{% if {name} is defined %}}{{{{ 'think' if {name} else 'do not' }}}}{{% else %}}as it does{{% endif %}}"
+    template = ChatTemplate(source)
+    assert template.reasoning_default is (name == "enable_thinking")
+    assert template.render([HELLO], reasoning=reasoning) == prompt
+
+
+def test_most_templates_cannot_be_told() -> None:
+    assert ChatTemplate(CHATML_TEMPLATE).reasoning_default is None
+    assert ChatTemplate("{{ message.thinking }} thinking is hard").reasoning_default is None
+
+
+def test_some_think_only_where_they_are_told_to() -> None:
+    assert ChatTemplate("{% if enable_thinking is defined and enable_thinking %}").reasoning_default is False
+    assert ChatTemplate("{% if enable_thinking is defined and enable_thinking is false %}").reasoning_default is True
+
+
 def test_a_thought_is_not_given_beside_the_text_of_a_call() -> None:
     source = "{{ messages[0].thinking }}|{{ messages[0].reasoning_content }}"
     assert render(source, ChatMessage(role="assistant", reasoning="Hm.", tool_calls=(CALL,))) == "Hm.|Hm."

@@ -25,8 +25,12 @@ STORY = "Once upon a time there was a fire that never went out, and people came 
 NUM_BLOCKS = 6                      # of a text of STORY's 85 tokens and 12 answered: the last is not full
 
 
-def ask(request_id: str, prompt: str, *, max_tokens: int = 12, cache_key: str = "") -> Request:
-    return request(request_id, prompt, max_tokens=max_tokens, params=ENDLESS, cache_key=cache_key)
+def ask(
+    request_id: str, prompt: str, *, max_tokens: int = 12, cache_key: str = "", is_private: bool = False
+) -> Request:
+    return request(
+        request_id, prompt, max_tokens=max_tokens, params=ENDLESS, cache_key=cache_key, is_private=is_private
+    )
 
 
 class House:
@@ -187,6 +191,15 @@ def test_a_cache_key_keeps_prefixes_apart_on_disk_too(house: House) -> None:
         drive.run(ask("ben", STORY, cache_key="ben"))
         drive.run(ask("ann", STORY, cache_key="ann"))
         assert (drive.cached["ben"], drive.cached["ann"]) == (0, 84)
+
+
+def test_what_is_private_is_found_in_memory_and_never_on_disk(house: House) -> None:
+    with house.process() as drive:
+        for name in ("first", "again"):
+            drive.run(ask(name, STORY, cache_key="chat", is_private=True))
+        assert drive.cached["again"] == 84
+        house.settle(drive)
+    assert house.blocks == []
 
 
 def test_a_disk_that_hangs_is_not_waited_for(house: House, monkeypatch: pytest.MonkeyPatch) -> None:

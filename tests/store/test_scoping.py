@@ -16,6 +16,7 @@ from store import (
     deletions,
     folders,
     imports,
+    library,
     messages,
     organise,
     search,
@@ -23,7 +24,7 @@ from store import (
     sidebar,
     undo,
 )
-from store.tables import User, WhenFull, now
+from store.tables import Preset, Prompt, User, now
 
 # What each answers when the person and the things do not belong together.
 NOTHING: dict[Callable[..., Any], Any] = {
@@ -34,7 +35,6 @@ NOTHING: dict[Callable[..., Any], Any] = {
     conversations.get_with_deleted: None,
     conversations.get: None,
     conversations.rename: None,
-    conversations.set_when_full: None,
     conversations.mark_deleted: False,
     conversations.restore: False,
     conversations.name_by_model: False,
@@ -58,6 +58,15 @@ NOTHING: dict[Callable[..., Any], Any] = {
     sidebar.counts: sidebar.Counts(0, 0, {}, 0, (0,)),
     sidebar.page: [],
     undo.put_back: False,
+    conversations.set_up: None,
+    library.list_items: [],
+    library.get_item: None,
+    library.find_command: None,
+    library.find_default: None,
+    library.change_item: None,
+    library.set_default: False,
+    library.mark_item_deleted: False,
+    library.restore_item: None,
     deletions.streaming_under: None,
     deletions.mark_deleted: None,
     deletions.restore: None,
@@ -77,13 +86,14 @@ NOTHING: dict[Callable[..., Any], Any] = {
 # These make or change something under the given person only; there is no other's id to give.
 MAKE_ONE_S_OWN = {
     accounts.get_user, accounts.set_password, accounts.set_active, accounts.add_session, accounts.end_sessions,
-    accounts.add_key, conversations.create, imports.merge, messages.start_conversation, settings.set_of_user,
+    accounts.add_key, conversations.create, imports.merge, library.add_item, messages.start_conversation,
+    settings.set_of_user,
 }
 
 
 MODULES = (
-    accounts, chat_places, conversations, deletions, folders, imports, messages, organise, search, settings, sidebar,
-    undo,
+    accounts, chat_places, conversations, deletions, folders, imports, library, messages, organise, search, settings,
+    sidebar, undo,
 )
 
 
@@ -109,6 +119,8 @@ def of_ben(session: Session, ben: User) -> dict[str, Any]:
     before = organise.move(session, ben.id, [turn.conversation.id], made[0].id)
     organise.tag(session, ben.id, [turn.conversation.id], "secret", "secret")
     (tag, _), = organise.list_tags(session, ben.id)
+    prompt = library.add_item(session, ben.id, Prompt, {"name": "Secret", "command": "secret", "content": "My secret."})
+    preset = library.add_item(session, ben.id, Preset, {"name": "Secret", "is_default": True})
     session.flush()
     return {
         "ids": [turn.conversation.id], "folder_id": made[0].id, "tag_id": tag.id, "before_id": None,
@@ -117,7 +129,8 @@ def of_ben(session: Session, ben: User) -> dict[str, Any]:
         "conversation_id": turn.conversation.id, "message_id": turn.user_message.id, "answer_id": turn.answer.id,
         "parent_id": turn.answer.id, "leaf_id": turn.answer.id, "key_id": key.id,
         "content": "changed", "title": "changed", "words": "secret", "limit": 10, "model_id": None,
-        "key": "theme", "default": "default", "when_full": WhenFull.SUMMARISE,
+        "key": "theme", "default": "default", "kind": Preset, "item_id": preset.id, "command": prompt.command,
+        "values": {"name": "changed"},
     }
 
 
@@ -132,7 +145,7 @@ def test_nothing_of_bens_exists_for_anna(
     arguments = _arguments(function, of_ben)
     assert function(session, user_id=anna.id, **arguments) == NOTHING[function]
     session.flush()
-    assert _things_of(session, ben) == ("Secret", ["My secret?", "A secret."], 1, "dark")
+    assert _things_of(session, ben) == ("Secret", ["My secret?", "A secret."], 1, "dark", "Secret")
 
 
 def test_ben_himself_gets_something_from_each(session: Session, ben: User, of_ben: dict[str, Any]) -> None:
@@ -154,7 +167,7 @@ def _arguments(function: Callable[..., Any], of_ben: dict[str, Any]) -> dict[str
     return {name: of_it[name] for name in inspect.signature(function).parameters if name in of_it}
 
 
-def _things_of(session: Session, user: User) -> tuple[str, list[str], int, str]:
+def _things_of(session: Session, user: User) -> tuple[str, list[str], int, str, str]:
     (conversation,) = conversations.list_recent(session, user.id, limit=9)
     assert [folder.name for folder in folders.list_folders(session, user.id)] == ["Private"]
     assert organise.tags_of(session, user.id, [conversation.id]) == {conversation.id: ["secret"]}
@@ -162,4 +175,6 @@ def _things_of(session: Session, user: User) -> tuple[str, list[str], int, str]:
     assert branch is not None
     num_keys = len(accounts.list_keys(session, user.id))
     contents = [message.content for message, _ in branch]
-    return conversation.title, contents, num_keys, settings.get_of_user(session, user.id, "theme")
+    preset = library.find_default(session, user.id)
+    assert preset is not None
+    return conversation.title, contents, num_keys, settings.get_of_user(session, user.id, "theme"), preset.name

@@ -14,11 +14,12 @@ from app.services.container import Services
 from app.services.models import ModelEntry
 from engine.errors import EngineError
 from store.tables import Conversation, MessageRole, Model
-from ui.components.composer import Composer
+from ui.components.composer import Composer, Library
 from ui.components.elements import privacy_line
+from ui.components.temporary_line import temporary_line
 from ui.components.thread import MessageActions, Thread
 from ui.components.toast import Toast
-from ui.language import t
+from ui.language import t, told
 from ui.place import stays_line
 
 
@@ -28,6 +29,7 @@ class TalkActions:
 
     changed: Callable[[], None]                 # something was done: read the chat again
     model_id: Callable[[], str | None]          # the model that was chosen on this page; None: the chat's own
+    think: Callable[[bool], Awaitable[None]]    # first, or not, from now on
 
 
 class ConversationView:
@@ -43,11 +45,17 @@ class ConversationView:
             answer=self._answer,
         ))
         with self._thread.dock():
+            is_temporary = services.temporary.holds(conversation.id)
             self._composer = Composer(
-                placeholder=t("chat-reply"), draft=f"{user_id}.{conversation.id}",
-                on_send=self._send, on_stop=self._stop,
+                placeholder=t("chat-reply"), draft="" if is_temporary else f"{user_id}.{conversation.id}",
+                on_send=self._send, on_stop=self._stop, on_think=page.think,
+                library=Library(services.prompts, user_id),
             )
-            privacy_line(stays_line(services.settings))
+            if is_temporary:
+                self._composer.show(temporary=True)
+                temporary_line()
+            else:
+                privacy_line(stays_line(services.settings))
         self._toast = Toast(on_act=self._restore)
 
     def show(self, conversation: Conversation, messages: Sequence[ThreadMessage], models: Mapping[str, Model]) -> None:
@@ -64,9 +72,12 @@ class ConversationView:
         if model is not None:
             self._composer.show(placeholder=t("chat-reply-to", model=model.name))
 
+    def show_thinking(self, reasoning: bool | None) -> None:
+        self._composer.show_thinking(reasoning)
+
     def refuse(self, error: Exception) -> None:
         """Errors stand where the next thing is done."""
-        self._composer.refuse(str(error))
+        self._composer.refuse(told(error))
 
     def reveal(self, message_id: str) -> None:
         """Go to this message of the branch that is shown, and mark it for a moment."""
@@ -104,7 +115,7 @@ class ConversationView:
             else:
                 await chat.edit_answer(self._user_id, message_id, text)
         except (AppError, EngineError) as error:
-            if not self._thread.is_deleted and not self._thread.refuse_edit(message_id, str(error)):
+            if not self._thread.is_deleted and not self._thread.refuse_edit(message_id, told(error)):
                 self.refuse(error)
         finally:
             self._page.changed()

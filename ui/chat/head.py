@@ -1,4 +1,4 @@
-"""The bar over a chat: which model answers, and the chat's menu. `ChatPage` owns it. On the event loop."""
+"""The bar over a chat: which model answers, the chat's menu and settings. `ChatPage` owns it. On the event loop."""
 
 from __future__ import annotations
 
@@ -8,15 +8,19 @@ from dataclasses import dataclass
 from app.services.meter import ContextUse
 from app.services.models import ModelEntry
 from store.tables import Conversation, WhenFull
+from ui.chat.setup import SetupRoom
 from ui.components.context_meter import ContextGauge
 from ui.components.elements import icon, icon_button, menu, menu_item, menu_link, tag
 from ui.components.frame import open_menu_buttons
 from ui.components.model_picker import ModelPicker
+from ui.language import t
 
 
 @dataclass(frozen=True, slots=True)
 class HeadActions:
     choose_model: Callable[[str], Awaitable[None]]
+    choose_preset: Callable[[str | None], Awaitable[None]]
+    set_temporary: Callable[[bool], None]       # of the chat that is about to begin
     new_chat: Callable[[], Awaitable[None]]
     rename: Callable[[], None]                  # this and the rest: the chat that is shown
     print: Callable[[], Awaitable[None]]
@@ -27,34 +31,60 @@ class HeadActions:
 class ChatHead:
     def __init__(self, actions: HeadActions) -> None:
         self._actions = actions
+        self._is_temporary = False
 
     def build(self) -> None:
         open_menu_buttons()
         self._heading = tag("div", "nk-sr")
-        self._picker = ModelPicker(self._actions.choose_model)
+        self._picker = ModelPicker(self._actions.choose_model, self._actions.choose_preset)
         tag("span", "nk-grow")
         self._gauge = ContextGauge(self._actions.when_full)
-        with icon_button("ellipsis", "Chat menu", "nk-not-sm") as self._menu, menu("bottom right", "top right"):
-            menu_item("Rename", "pencil").on("click", self._actions.rename)
+        with tag("button", "nk-btn nk-btn-ghost nk-btn-sm nk-temporary", type="button",
+                 aria_label=t("head-temporary"), title=t("head-temporary")) as self._temporary:
+            icon("message-circle-dashed")
+            tag("span", "nk-hide-xs", t("head-temporary"), aria_hidden="true")
+        self._temporary.on("click", lambda: self._actions.set_temporary(not self._is_temporary), args=[])
+        with tag("span", "nk-tag nk-temporary-tag") as self._temporary_tag:
+            icon("message-circle-dashed", 14)
+            tag("span", "nk-hide-xs", t("head-temporary"))
+        self._settings = icon_button("sliders-horizontal", t("head-settings"), "nk-settings")
+        self._settings.props("data-nk-drawer aria-expanded=false")
+        with icon_button("ellipsis", t("head-menu"), "nk-not-sm") as self._menu, menu("bottom right", "top right"):
+            menu_item(t("head-rename"), "pencil").on("click", self._actions.rename)
             self._export_links = {
-                form: menu_link(f"Export as {name}", icon_name)
-                for form, name, icon_name in (("json", "JSON", "download"), ("markdown", "Markdown", "file-text"))
+                form: menu_link(t(f"head-export-{form}"), icon_name)
+                for form, icon_name in (("json", "download"), ("markdown", "file-text"))
             }
-            menu_item("Print", "printer").on("click", self._actions.print)
+            menu_item(t("head-print"), "printer").on("click", self._actions.print)
             tag("hr")
-            menu_item("Delete", "trash-2", classes="danger").on("click", self._actions.delete)
-        with tag("a", "nk-ib nk-only-sm", href="/", aria_label="New chat") as link:
+            menu_item(t("head-delete"), "trash-2", classes="danger").on("click", self._actions.delete)
+        with tag("a", "nk-ib nk-only-sm", href="/", aria_label=t("head-new-chat")) as link:
             icon("square-pen", 20)
         link.on("click.prevent", self._actions.new_chat, args=[])
 
-    def show_chat(self, conversation: Conversation | None) -> None:
-        self._menu.set_visibility(conversation is not None)
+    def show_chat(self, conversation: Conversation | None, *, is_new: bool, is_temporary: bool) -> None:
+        self._is_temporary = is_temporary
+        self._menu.set_visibility(conversation is not None and not is_temporary)
+        self._temporary.set_visibility(is_new)
+        self._temporary.props["aria-pressed"] = "true" if is_temporary else "false"
+        self._temporary.classes(add="on") if is_temporary else self._temporary.classes(remove="on")
+        self._temporary.update()
+        self._temporary_tag.set_visibility(is_temporary and not is_new)
+        self._settings.set_visibility(is_new or conversation is not None)
         if conversation is not None:
             for form, link in self._export_links.items():
                 link.props["href"] = f"/chats/{conversation.id}/export?form={form}"
 
-    def show_models(self, models: Sequence[ModelEntry], chosen: ModelEntry | None) -> None:
-        self._picker.show(models, chosen.model.id if chosen else None)
+    def show_models(self, models: Sequence[ModelEntry], chosen: ModelEntry | None, room: SetupRoom) -> None:
+        preset = room.preset
+        self._picker.show(
+            models, chosen.model.id if chosen else None, room.presets, preset.id if preset is not None else None
+        )
+        label = t("head-settings" if room.setup.is_plain else "head-settings-changed")
+        if self._settings.props["aria-label"] != label:
+            self._settings.props.update({"aria-label": label, "title": label})
+            self._settings.classes(remove="changed") if room.setup.is_plain else self._settings.classes(add="changed")
+            self._settings.update()
 
     def show_context(self, use: ContextUse | None) -> None:
         self._gauge.show(use)

@@ -1,52 +1,122 @@
-// Where people write. What is written is kept in this tab until the server has taken it, a reload included.
+// Where people write. What is written is kept in this browser until the server has taken it: a reload, and a restart, included.
 const MAX_SENT = 990_000; // characters of the message to the server, in which some are written with two, three or seven
 const LONG = 10_000; // characters: more than the field ever shows, and too many to be gone through at each key
+const COUNTED = 1_500; // characters from which on it is told how long the text is
 const KEEP_LONG_MS = 500;
+const COMMAND = /(?:^|\s)\/([\p{L}\p{N}_-]{0,40})$/u; // what stands before the caret while a prompt is being chosen
+const CHARS_A_TOKEN = 4; // of text in Latin letters; of others, about one
+const OVER_PAGE = ".q-menu, .q-dialog, dialog[open], .nk-drawer.open, .nk-side.open, [data-nk-over]"; // Esc is theirs
 
 // On a phone the keyboard would cover the page before it was seen.
 const HAS_KEYBOARD = matchMedia("(hover: hover)");
+const { t } = window.nkWords;
+
+let selected = ""; // in the conversation, before the reader turned to the composer
+document.addEventListener("selectionchange", () => {
+  const selection = getSelection();
+  if (selection.anchorNode?.parentElement?.closest("#chat")) selected = selection.toString();
+});
 
 export default {
   template: `
-    <form class="nk-composer" @submit.prevent="submit">
-      <textarea ref="box" rows="1" v-model="text" :dir="isLong ? null : 'auto'" :placeholder="placeholder" aria-label="Message" enterkeyhint="send"
-                :aria-invalid="problem ? 'true' : null" @input="typed" @keydown.enter="enter"></textarea>
+    <form class="nk-composer" :class="{ 'is-temporary': temporary }" @submit.prevent="submit">
+      <div v-if="isChoosing" class="nk-slash" data-nk-over>
+        <div v-if="found.length" role="listbox" :id="listId" :aria-label="t('composer-prompts')" ref="list">
+          <div v-for="(prompt, index) in found" :key="prompt.id" role="option" class="nk-nav" :class="{ on: index === active }" :id="listId + index"
+               :aria-selected="String(index === active)" @mousemove="active = index" @mousedown.prevent @click="choose(prompt)">
+            <span class="nk-slash-command">/{{ prompt.command }}</span><span class="nk-ell nk-grow">{{ prompt.name }}</span></div>
+        </div>
+        <p v-else class="nk-slash-none" role="status">{{ t("composer-no-prompts") }}</p>
+        <a class="nk-slash-more" href="/library" @mousedown.prevent>{{ t("composer-manage-prompts") }}</a>
+      </div>
+      <textarea ref="box" rows="1" v-model="text" data-nk-composer :dir="isLong ? null : 'auto'" :placeholder="placeholder" :aria-label="t('composer-message')"
+                enterkeyhint="send" :aria-invalid="problem ? 'true' : null" v-bind="combobox" @input="typed" @keydown="pressed" @click="look" @blur="leave"></textarea>
       <p v-if="problem" class="nk-hint bad" role="alert">
         <svg class="nk-i nk-i-14" aria-hidden="true"><use href="#nk-circle-alert"/></svg>{{ problem }}</p>
       <div class="nk-tools">
+        <button type="button" class="nk-ib" :aria-label="t('composer-prompts')" :title="t('composer-prompts')" @mousedown.prevent @click="slashHere">
+          <svg class="nk-i" aria-hidden="true"><use href="#nk-square-slash"/></svg></button>
+        <button v-if="reasoning !== null" type="button" class="nk-chip" :class="{ on: reasoning }" :aria-pressed="String(reasoning)" @click="$emit('think', !reasoning)">
+          <svg class="nk-i nk-i-16" aria-hidden="true"><use href="#nk-brain"/></svg>{{ t("composer-think") }}</button>
         <span class="nk-grow"></span>
-        <button v-if="writing" type="button" class="nk-send stop" aria-label="Stop" title="Stop" @click="stop">
+        <span v-if="length" class="nk-length nk-num">{{ length }}</span>
+        <button v-if="writing" type="button" class="nk-send stop" :aria-label="t('composer-stop')" :title="t('composer-stop')" @click="stop">
           <svg class="nk-i nk-i-16" aria-hidden="true"><use href="#nk-square"/></svg></button>
-        <button v-else type="submit" class="nk-send" aria-label="Send" title="Send" :disabled="!text.trim() || sending">
+        <button v-else type="submit" class="nk-send" :aria-label="t('composer-send')" :title="t('composer-send')" :disabled="!text.trim() || sending">
           <svg class="nk-i nk-i-20" aria-hidden="true"><use href="#nk-arrow-up"/></svg></button>
       </div>
     </form>`,
-  props: { placeholder: String, writing: Boolean, draft: String /* names the chat whose draft this is */ },
-  emits: ["send", "stop"],
+  props: {
+    placeholder: String,
+    writing: Boolean,
+    draft: String, // names the chat whose draft this is; "": it is kept nowhere
+    temporary: Boolean,
+    reasoning: { type: Boolean, default: null }, // null: the model cannot be told
+  },
+  emits: ["send", "stop", "slash", "prompt", "think"],
   data() {
-    return { text: "", problem: "", sending: false };
+    return { text: "", problem: "", sending: false, command: null, prompts: null, active: 0 };
   },
   computed: {
     isLong() {
       return this.text.length > LONG;
     },
+    length() {
+      if (this.text.length < COUNTED) return "";
+      return t("composer-length", { characters: this.text.length, tokens: estimate(this.text) });
+    },
     key() {
-      return `inglenook.draft.${this.draft}`;
+      return this.draft && `inglenook.draft.${this.draft}`;
+    },
+    found() {
+      const wanted = this.command?.toLowerCase() ?? "";
+      const starts = (prompt) => prompt.command.startsWith(wanted);
+      const holds = (prompt) => starts(prompt) || prompt.name.toLowerCase().includes(wanted);
+      return (this.prompts ?? []).filter(holds).sort((one, other) => starts(other) - starts(one));
+    },
+    isChoosing() {
+      return this.command !== null && this.prompts !== null && (this.found.length > 0 || (!this.prompts.length && !this.command));
+    },
+    listId() {
+      return `prompts-${this.$.uid}-`;
+    },
+    combobox() {
+      if (!this.isChoosing || !this.found.length) return {};
+      const on = { role: "combobox", "aria-autocomplete": "list", "aria-expanded": "true", "aria-haspopup": "listbox" };
+      return { ...on, "aria-controls": this.listId, "aria-activedescendant": this.listId + this.active };
     },
   },
+  watch: {
+    command() {
+      this.active = 0;
+    },
+    key(now, before) {
+      if (before) this.forget(before); // the chat became a temporary one
+      if (now) this.keep();
+    },
+  },
+  created() {
+    this.t = t;
+  },
   mounted() {
-    this.text = sessionStorage.getItem(this.key) ?? "";
+    this.text = (this.key && (sessionStorage.getItem(this.key) ?? localStorage.getItem(this.key))) || "";
     this.$nextTick(() => {
       this.grow();
       this.focus();
     });
+    this.listen("addEventListener");
   },
   unmounted() {
+    this.listen("removeEventListener");
     clearTimeout(this.keeping);
-    if (this.sending) sessionStorage.removeItem(this.key); // taken, and the page went on to the new chat
+    if (this.sending) this.forget(this.key); // taken, and the page went on to the new chat
     else this.keep();
   },
   methods: {
+    listen(how) {
+      document[how]("keydown", this.pressedAnywhere);
+      window[how]("nk-insert", this.inserted);
+    },
     focus() {
       if (HAS_KEYBOARD.matches) this.$refs.box.focus();
     },
@@ -56,28 +126,46 @@ export default {
       clearTimeout(this.keeping);
       if (this.isLong) this.keeping = setTimeout(this.keep, KEEP_LONG_MS);
       else this.keep();
+      this.look();
     },
     keep() {
+      if (!this.key) return;
       try {
-        sessionStorage.setItem(this.key, this.text);
+        for (const storage of [sessionStorage, localStorage]) {
+          if (this.text) storage.setItem(this.key, this.text);
+          else storage.removeItem(this.key);
+        }
       } catch (error) {
         if (error.name !== "QuotaExceededError") throw error; // too long to be kept over a reload; it stays in the field
       }
+    },
+    forget(key) {
+      for (const storage of [sessionStorage, localStorage]) storage.removeItem(key);
     },
     grow() {
       const box = this.$refs.box;
       if (!this.isLong) box.style.height = "auto";
       box.style.height = this.isLong ? "100vh" : `${box.scrollHeight}px`; // its style sheet says how high at most
     },
-    enter(event) {
-      if (event.shiftKey || event.isComposing || event.keyCode === 229) return;
-      event.preventDefault();
-      this.submit();
+    pressed(event) {
+      if (event.isComposing || event.keyCode === 229) return; // an input method's own keys, of whichever language
+      if (this.isChoosing && this.walk(event)) event.preventDefault();
+      else if (event.key === "Enter" && !event.shiftKey) {
+        event.preventDefault();
+        this.submit();
+      } else if (event.key === "ArrowUp" && !this.text && !event.shiftKey && !event.altKey && !event.ctrlKey && !event.metaKey) {
+        event.preventDefault();
+        [...document.querySelectorAll("[data-nk-edit-mine]")].at(-1)?.click();
+      }
+    },
+    pressedAnywhere(event) {
+      if (event.key !== "Escape" || event.defaultPrevented || event.isComposing || !this.writing) return;
+      if (!document.querySelector(OVER_PAGE)) this.stop();
     },
     submit() {
       if (!this.text.trim() || this.sending || this.writing) return;
       if (JSON.stringify(JSON.stringify(this.text)).length > MAX_SENT) {
-        this.problem = "That is too long to send at once. Take the part that matters.";
+        this.problem = t("composer-too-long");
         return;
       }
       this.problem = "";
@@ -99,11 +187,73 @@ export default {
       this.text = "";
       this.sending = false;
       this.$nextTick(() => this.grow());
-      sessionStorage.removeItem(this.key);
+      this.forget(this.key);
     },
     refuse(problem) {
       this.sending = false;
       this.problem = problem;
     },
+
+    // --- prompts, called up by /command ---
+    look() {
+      const box = this.$refs.box;
+      const before = box.value.slice(Math.max(0, box.selectionStart - 42), box.selectionStart);
+      const command = box.selectionStart === box.selectionEnd ? (COMMAND.exec(before)?.[1] ?? null) : null;
+      if (command !== null && this.command === null) this.$emit("slash");
+      if (command === null) this.closed = false;
+      this.command = this.closed ? null : command;
+    },
+    leave() {
+      this.command = null;
+    },
+    offer(prompts) {
+      this.prompts = prompts;
+    },
+    slashHere() {
+      const box = this.$refs.box;
+      box.focus();
+      const needsSpace = /\S$/.test(box.value.slice(0, box.selectionStart));
+      box.setRangeText(needsSpace ? " /" : "/", box.selectionStart, box.selectionEnd, "end");
+      this.text = box.value;
+      this.closed = false;
+      this.typed();
+    },
+    walk(event) {
+      const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+      if (event.key === "Escape") {
+        this.closed = true; // until another command is begun
+        this.command = null;
+      } else if (!this.found.length) return false;
+      else if (step) {
+        this.active = (this.active + step + this.found.length) % this.found.length;
+        this.$nextTick(() => this.$refs.list?.children[this.active]?.scrollIntoView({ block: "nearest" }));
+      } else if ((event.key === "Enter" || event.key === "Tab") && !event.shiftKey) this.choose(this.found[this.active]);
+      else return false;
+      return true;
+    },
+    choose(prompt) {
+      const end = this.$refs.box.selectionStart;
+      this.place = [end - this.command.length - 1, end];
+      this.command = null;
+      this.$emit("prompt", { id: prompt.id, selected });
+    },
+    // What the prompt says, its variables filled in; null: its reader thought better of it.
+    inserted({ detail: words }) {
+      const box = this.$refs.box;
+      const [start, end] = this.place ?? [box.selectionStart, box.selectionEnd];
+      box.focus();
+      if (words === null) return;
+      box.setRangeText(words, start, end, "end");
+      this.text = box.value;
+      this.place = null;
+      this.$nextTick(() => this.typed());
+    },
   },
 };
+
+function estimate(text) {
+  const sample = text.slice(0, LONG);
+  const numOther = (sample.match(/[^\u0000-\u024f]/g) ?? []).length;
+  const tokens = numOther + (sample.length - numOther) / CHARS_A_TOKEN;
+  return Number(((tokens * text.length) / sample.length).toPrecision(2));
+}

@@ -1,14 +1,35 @@
-"""Where people write; see composer.js. Used by the chat page."""
+"""Where people write; see composer.js. Used by the chat page, for a new chat and under a conversation.
+
+The prompts that /commands call up are read when the first slash is typed: no page carries them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 
 from nicegui.element import Element
 
+from app.errors import AppError
+from app.services.prompts import PromptService, parts_of
+from ui.components.prompt_form import PromptForm
+from ui.language import told
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """Whose prompts the composer offers."""
+
+    prompts: PromptService
+    user_id: str
+
 
 class Composer(Element, component="composer.js"):
-    """`on_send` gets the text, which stays in the field until `accept` is called, or `refuse` with a reason to show."""
+    """`on_send` gets the text, which stays in the field until `accept` is called, or `refuse` with a reason to show.
+
+    `draft` names the chat whose half-written message this browser keeps; "": it keeps none. `on_think` is called by the
+    switch that `show_thinking` brings, where the model has one.
+    """
 
     def __init__(
         self,
@@ -17,11 +38,19 @@ class Composer(Element, component="composer.js"):
         draft: str,
         on_send: Callable[[str], Awaitable[None]],
         on_stop: Callable[[], Awaitable[None]],
+        library: Library | None = None,
+        on_think: Callable[[bool], Awaitable[None]] | None = None,
     ) -> None:
         super().__init__()
-        self._props.update(placeholder=placeholder, draft=draft, writing=False)
+        self._library = library
+        self._props.update(placeholder=placeholder, draft=draft, writing=False, temporary=False, reasoning=None)
         self.on("send", lambda event: on_send(event.args))
         self.on("stop", on_stop)
+        if library is not None:
+            self.on("slash", self._offer_prompts)
+            self.on("prompt", lambda event: self._call_up(event.args["id"], event.args["selected"]))
+        if on_think is not None:
+            self.on("think", lambda event: on_think(event.args))
 
     def accept(self) -> None:
         self.run_method("accept")
@@ -32,9 +61,45 @@ class Composer(Element, component="composer.js"):
     def fill(self, text: str) -> None:
         self.run_method("fill", text)
 
-    def show(self, *, writing: bool | None = None, placeholder: str | None = None) -> None:
+    def focus(self) -> None:
+        self.run_method("focus")
+
+    def show(
+        self,
+        *,
+        writing: bool | None = None,
+        placeholder: str | None = None,
+        draft: str | None = None,
+        temporary: bool | None = None,
+    ) -> None:
         """While an answer is written, Send is Stop."""
-        for key, value in (("writing", writing), ("placeholder", placeholder)):
-            if value is not None and self._props.get(key) != value:
-                self._props[key] = value
-                self.update()
+        self._set(writing=writing, placeholder=placeholder, draft=draft, temporary=temporary)
+
+    def show_thinking(self, reasoning: bool | None) -> None:
+        """Whether the model thinks first; None: it cannot be told."""
+        if self._props["reasoning"] != reasoning:
+            self._props["reasoning"] = reasoning
+            self.update()
+
+    def _set(self, **wanted: bool | str | None) -> None:
+        changed = {key: value for key, value in wanted.items() if value is not None and self._props.get(key) != value}
+        if changed:
+            self._props.update(changed)
+            self.update()
+
+    async def _offer_prompts(self) -> None:
+        assert self._library is not None
+        prompts = await self._library.prompts.list(self._library.user_id)
+        offered = [{"id": prompt.id, "command": prompt.command, "name": prompt.name} for prompt in prompts]
+        self.run_method("offer", offered)
+
+    async def _call_up(self, prompt_id: str, selected: str) -> None:
+        assert self._library is not None
+        try:
+            prompt = await self._library.prompts.get(self._library.user_id, prompt_id)
+        except AppError as error:
+            self.refuse(told(error))    # deleted a moment ago, in another tab
+            return
+        if self.parent_slot is not None and not self.is_deleted:
+            with self.parent_slot.parent:
+                PromptForm(prompt.name, parts_of(prompt.content), selected)

@@ -13,7 +13,7 @@ from nicegui.element import Element
 from app.services.container import Services
 from store.tables import User, UserRole
 from ui.components.elements import icon, icon_button, mark, menu, menu_item, tag
-from ui.language import LANGUAGE_SETTING, speak, wanted_language
+from ui.language import LANGUAGE_SETTING, speak, t, wanted_language
 from ui.theme import Theme, change_theme, dress
 from ui.words import initials
 
@@ -77,6 +77,9 @@ class Frame:
                 with tag("a", "nk-nav", href="/models", role="menuitem"):
                     icon("box")
                     tag("span", text="Models")
+                with tag("a", "nk-nav", href="/library", role="menuitem"):
+                    icon("library-big")
+                    tag("span", text=t("library-title"))
                 with tag("a", "nk-nav", href="/settings", role="menuitem"):
                     icon("settings")
                     tag("span", text="Settings")
@@ -114,7 +117,10 @@ def rail(active: str) -> Callable[[], None]:
             icon("chevron-left")
             tag("span", text="Back to chats")
         with tag("nav", "nk-side-scroll"):
-            for path, name, icon_name in (("/models", "Models", "box"), ("/settings", "Settings", "settings")):
+            for path, name, icon_name in (
+                ("/models", "Models", "box"), ("/library", t("library-title"), "library-big"),
+                ("/settings", "Settings", "settings"),
+            ):
                 current = {"aria_current": "page"} if path == active else {}
                 with tag("a", "nk-nav on" if path == active else "nk-nav", href=path, **current):
                     icon(icon_name)

@@ -5,43 +5,48 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
+from nicegui.elements.mixins.text_element import TextElement
+
 from app.services.models import ModelEntry
 from ui.components.composer import Composer
 from ui.components.elements import icon, tag
+from ui.language import t
 from ui.words import greeting
 
-OFFERS = (
-    ("Write a letter", "mail", "Write a letter to "),
-    ("Sum up a document", "file-text", "Sum up this text in five points:\n\n"),
-    ("Explain some code", "code-xml", "Explain step by step what this code does:\n\n"),
-    ("Think something through", "lightbulb", "Help me think this through: "),
-)
+OFFERS = (("letter", "mail"), ("sum-up", "file-text"), ("code", "code-xml"), ("think", "lightbulb"))
 NUM_ON_PHONE = 3
 
 
 class Hello:
     def __init__(self, name: str, make_composer: Callable[[], Composer]) -> None:
+        self._greeting = greeting(name, datetime.now().astimezone())
         with tag("div", "nk-hello"), tag("div", "nk-hello-in"):
-            tag("h1", "", greeting(name, datetime.now().astimezone()))
-            tag("p", "nk-sub", "What shall we work on?")
+            self._title = _text("h1", "", self._greeting)
+            self._about = _text("p", "nk-sub", t("hello-sub"))
             self.composer = make_composer()
             with tag("div", "nk-sugs"):
-                for number, (text, icon_name, start) in enumerate(OFFERS):
+                for number, (offer, icon_name) in enumerate(OFFERS):
                     classes = "nk-chip" if number < NUM_ON_PHONE else "nk-chip nk-not-sm"
                     with tag("button", classes, type="button") as chip:
                         icon(icon_name, 16)
-                        tag("span", text=text)
-                    chip.on("click", self._fill(start))
+                        tag("span", text=t(f"hello-{offer}"))
+                    chip.on("click", self._fill(t(f"hello-{offer}-start")))
             self._note = tag("p", "nk-starter")
 
     def show_model(self, model: ModelEntry | None) -> None:
         """A word about the small model that came with us, or about none at all."""
         self._note.clear()
         self._note.set_visibility(model is None or model.model.is_starter)
+        about = "hello-starter" if model else "hello-no-model"
         with self._note:
-            small = "This model is for a first try: quick, but it knows little. "
-            tag("span", text=small if model else "There is no model yet. ")
-            tag("a", "", "Add a larger one" if model else "Add one", href="/models")
+            tag("span", text=f"{t(about)} ")
+            tag("a", "", t(f"{about}-link"), href="/models")
+
+    def show_temporary(self, is_temporary: bool) -> None:
+        """What is begun here is kept, or it is not: then the page says so."""
+        self._title.text = t("temporary-title") if is_temporary else self._greeting
+        self._about.text = t("temporary-about") if is_temporary else t("hello-sub")
+        self.composer.show(temporary=is_temporary, placeholder=t("temporary-ask" if is_temporary else "composer-ask"))
 
     def _fill(self, start: str) -> Callable[[], None]:
         return lambda: self.composer.fill(start)
@@ -51,7 +56,13 @@ def chat_not_found() -> None:
     with tag("div", "nk-hello"), tag("div", "nk-hello-in nk-empty"):
         with tag("div", "nk-glyph"):
             icon("file-text", 20)
-        tag("h2", "", "This chat is not here")
-        tag("p", "", "It may have been deleted, or it belongs to somebody else.")
+        tag("h2", "", t("hello-not-here"))
+        tag("p", "", t("hello-not-here-about"))
         with tag("a", "nk-btn nk-btn-primary", href="/"):
-            tag("span", text="New chat")
+            tag("span", text=t("hello-new-chat"))
+
+
+def _text(name: str, classes: str, text: str) -> TextElement:
+    element = TextElement(tag=name, text=text)
+    element.classes(classes)
+    return element

@@ -1,4 +1,4 @@
-"""Which model answers here: the button in the chat's head, and its menu. Used by the chat page."""
+"""Which model answers here, and how it is set up: the button in the chat's head, and its menu. For the chat page."""
 
 from __future__ import annotations
 
@@ -8,78 +8,124 @@ from nicegui.element import Element
 
 from app.services.engines import ModelState
 from app.services.models import ModelEntry
+from store.tables import Preset
 from ui.components.elements import icon, menu, tag
+from ui.components.menu_filter import MenuFilter
+from ui.language import t
 
-STARTER_NOTE = "small starter model"
+MANY = 8            # models; with more of them there is a field to find one
 DOTS = {ModelState.READY: "", ModelState.LOADING: "hot", ModelState.DRAINING: "hot", ModelState.FAILED: "bad"}
-STATE_WORDS = {
-    ModelState.READY: "Ready",
-    ModelState.LOADING: "Loading",
-    ModelState.DRAINING: "Unloading",
-    ModelState.ON_DISK: "Loads when you ask",
-    ModelState.FAILED: "Did not load",
-}
 
 
 class ModelPicker:
     """Owns what stands in the button and the menu; the page says what there is and which is chosen."""
 
-    def __init__(self, on_choose: Callable[[str], Awaitable[None]]) -> None:
+    def __init__(
+        self, on_choose: Callable[[str], Awaitable[None]], on_preset: Callable[[str | None], Awaitable[None]]
+    ) -> None:
         self._on_choose = on_choose
+        self._on_preset = on_preset
         self._last: object = None
         with tag("button", "nk-picker", type="button", aria_haspopup="menu"):
-            tag("span", "nk-sr", "Model: ")
+            tag("span", "nk-sr", t("picker-model"))
             self._button = tag("span", "nk-row nk-ell")
             icon("chevron-down", 16)
-            with menu("bottom left", "top left"):
+            with menu("bottom left", "top left") as popup:
+                popup.props(remove="auto-close")        # the field of a long list is in it
+                self._popup = popup
                 self._menu = tag("div")
 
-    def show(self, entries: Sequence[ModelEntry], chosen_id: str | None) -> None:
+    def show(
+        self, entries: Sequence[ModelEntry], chosen_id: str | None, presets: Sequence[Preset], preset_id: str | None
+    ) -> None:
         entries = [entry for entry in entries if not entry.model.embeds]
-        now = [(entry.model.id, entry.model.name, entry.status.state) for entry in entries], chosen_id
+        now = (
+            [(entry.model.id, entry.model.name, entry.status.state) for entry in entries], chosen_id,
+            [(preset.id, preset.name) for preset in presets], preset_id,
+        )
         if now == self._last:
             return
         self._last = now
         chosen = next((entry for entry in entries if entry.model.id == chosen_id), None)
+        preset = next((preset for preset in presets if preset.id == preset_id), None)
         self._button.clear()
         with self._button:
-            self._show_chosen(chosen)
+            self._show_chosen(chosen, preset)
         self._menu.clear()
         with self._menu:
-            for entry in entries:
-                self._item(entry, is_chosen=entry is chosen)
+            if len(entries) > MANY:
+                MenuFilter(t("picker-find"))
+            with tag("div", "nk-menu-long", role="group", aria_label=t("picker-models")):
+                for entry in entries:
+                    self._model(entry, is_chosen=entry is chosen)
             if entries:
                 tag("hr")
-            with tag("a", "nk-nav", href="/models", role="menuitem"):
-                icon("box")
-                tag("span", text="All models" if entries else "Add a model")
+            if presets:
+                self._presets(presets, preset)
+                tag("hr")
+            _link("/models", "box", t("picker-all") if entries else t("picker-add"))
+            _link("/library", "sliders-horizontal", t("picker-library"))
 
-    def _show_chosen(self, chosen: ModelEntry | None) -> None:
+    def _presets(self, presets: Sequence[Preset], chosen: Preset | None) -> None:
+        with tag("div", "nk-menu-long", role="group", aria_label=t("picker-presets")):
+            tag("div", "nk-group", t("picker-presets"))
+            self._item(t("picker-no-preset"), "", lambda: self._on_preset(None), is_chosen=chosen is None)
+            for preset in presets:
+                self._preset(preset, is_chosen=preset is chosen)
+
+    def _preset(self, preset: Preset, *, is_chosen: bool) -> None:
+        self._item(preset.name, "", lambda: self._on_preset(preset.id), is_chosen=is_chosen)
+
+    def _show_chosen(self, chosen: ModelEntry | None, preset: Preset | None) -> None:
         if chosen is None:
-            tag("span", text="No model yet")
+            tag("span", text=t("picker-none"))
             return
         _dot(chosen)
         tag("span", "nk-ell", chosen.model.name)
-        tag("small", "nk-hide-xs", STARTER_NOTE if chosen.model.is_starter else chosen.model.quantisation)
+        about = t("picker-starter") if chosen.model.is_starter else chosen.model.quantisation
+        if preset is not None:
+            tag("small", "nk-ell", preset.name)
+        elif about:
+            tag("small", "nk-hide-xs", about)
 
-    def _item(self, entry: ModelEntry, *, is_chosen: bool) -> None:
+    def _model(self, entry: ModelEntry, *, is_chosen: bool) -> None:
         model = entry.model
+        about = t("picker-starter-long") if model.is_starter else model.quantisation
+        state = t(f"picker-state-{entry.status.state.replace('_', '-')}")
+        self._item(
+            model.name, ". ".join(filter(None, (about, state))), lambda: self._on_choose(model.id),
+            is_chosen=is_chosen, entry=entry,
+        )
 
-        async def choose() -> None:
-            await self._on_choose(model.id)
+    def _item(
+        self, name: str, about: str, choose: Callable[[], Awaitable[None]], *, is_chosen: bool,
+        entry: ModelEntry | None = None,
+    ) -> None:
+        async def close_and_choose() -> None:
+            self._popup.close()
+            await choose()
 
-        with tag("button", "nk-nav nk-model", type="button", role="menuitemradio",
-                 aria_checked="true" if is_chosen else "false").on("click", choose):
-            _dot(entry)
-            with tag("span", "nk-grow"):
-                tag("span", text=model.name)
-                about = STARTER_NOTE.capitalize() if model.is_starter else model.quantisation
-                tag("small", "", ". ".join(filter(None, (about, STATE_WORDS[entry.status.state]))))
+        classes = "nk-nav nk-model" if entry is not None else "nk-nav"
+        with tag("button", classes, type="button", role="menuitemradio",
+                 aria_checked="true" if is_chosen else "false").on("click", close_and_choose) as item:
+            if entry is not None:
+                item.props("data-nk-filter")
+                _dot(entry)
+            with tag("span", "nk-grow nk-ell"):
+                tag("span", text=name)
+                if about:
+                    tag("small", "", about)
             if is_chosen:
                 icon("check", 16)
 
 
+def _link(href: str, icon_name: str, text: str) -> None:
+    with tag("a", "nk-nav", href=href, role="menuitem"):
+        icon(icon_name)
+        tag("span", text=text)
+
+
 def _dot(entry: ModelEntry) -> Element:
     state = entry.status.state
-    return tag("span", f"nk-dot {DOTS.get(state, 'idle')}".strip(), title=STATE_WORDS[state], role="img",
-               aria_label=STATE_WORDS[state])
+    word = t(f"picker-state-{state.replace('_', '-')}")
+    return tag("span", f"nk-dot {DOTS.get(state, 'idle')}".strip(), title=word, role="img", aria_label=word)

@@ -13,7 +13,8 @@ from collections.abc import Iterator
 
 from ui.delivery.files import ASSETS, MadeFile, nicegui_file, version_of
 
-STYLES = ("tokens", "nicegui", "components", "prose", "app", "sidebar", "talk")     # each may change the former
+# In this order: each may change the former.
+STYLES = ("tokens", "nicegui", "components", "prose", "app", "sidebar", "talk", "composer")
 LAYERS = "theme, base, quasar, nicegui, components, utilities, overrides, quasar_importants"    # NiceGUI's template's
 LEFT_OUT = ASSETS / "vendor" / "quasar" / "left_out.json"
 

@@ -12,21 +12,21 @@ from collections.abc import Sequence
 from fastapi import Request
 from nicegui import Client, background_tasks, ui
 
-from app.errors import AppError, NotFound
+from app.errors import NotFound
 from app.schemas import ThreadMessage
 from app.services.changes import Change
 from app.services.container import Services
 from app.services.models import ModelEntry
-from engine.errors import EngineError
 from store.tables import Conversation, User, WhenFull
 from ui.chat.chats import ChatList, PageActions
 from ui.chat.conversation import ConversationView, TalkActions
 from ui.chat.head import ChatHead, HeadActions
-from ui.components.composer import Composer
-from ui.components.elements import privacy_line, tag
+from ui.chat.new_chat import NewChat, NewChatActions
+from ui.chat.setup import SetupActions, SetupRoom, thinks_first
+from ui.components.elements import tag
 from ui.components.frame import Frame
-from ui.components.hello import Hello, chat_not_found
-from ui.place import nothing_leaves_line
+from ui.components.hello import chat_not_found
+from ui.language import t
 
 
 async def chat_page(
@@ -50,7 +50,7 @@ class ChatPage:
         self._models: list[ModelEntry] = []
         self._model_id: str | None = None           # chosen here; None: the chat's own, or the default
         self._talk: ConversationView | None = None
-        self._hello: Hello | None = None
+        self._new: NewChat | None = None            # or none of both, where there is no such chat
         self._stale: set[str] = set()               # kinds of changes that are not shown yet
         self._is_refreshing = False
         self._chats = ChatList(services, self._user.id, PageActions(
@@ -58,8 +58,12 @@ class ChatPage:
             shown=lambda: self._wanted_id,
         ))
         self._head = ChatHead(HeadActions(
-            choose_model=self._choose_model, new_chat=self._new_chat, rename=self._rename_this,
-            print=self._print_this, delete=self._delete_this, when_full=self._choose_when_full,
+            choose_model=self._choose_model, choose_preset=self._choose_preset, set_temporary=self._set_temporary,
+            new_chat=self._new_chat, rename=self._rename_this, print=self._print_this, delete=self._delete_this,
+            when_full=self._choose_when_full,
+        ))
+        self._setup = SetupRoom(services, self._user.id, SetupActions(
+            changed=self._show_setup, forget_model=self._forget_model, refuse=self._refuse
         ))
 
     async def build(self, conversation_id: str | None, message_id: str | None, *, is_mac: bool) -> bool:
@@ -68,11 +72,14 @@ class ChatPage:
             with tag("header", "nk-head"):
                 self._head.build()
             self._body = tag("div", "nk-talk")
+            self._setup.build()
         self._chats.build_toast()
         ui.on("nk_location", lambda event: self._follow_location(event.args))
         self._client.on_delete(self._services.changes.watch(self._user.id, self._on_change))
+        self._client.on_delete(self._end_temporary)
         self._models = await self._services.models.list()
         await self._chats.read(is_first=True)
+        await self._setup.read_presets()
         return await self._show(conversation_id, message_id)
 
     # --- which chat is shown ------------------------------------------------------------------------------------------
@@ -93,19 +100,29 @@ class ChatPage:
                 is_found = False
         if self._wanted_id != conversation_id:
             return is_found
+        if self._conversation is None or self._conversation.id != conversation_id:
+            await self._end_temporary()
         self._conversation = conversation if is_found else None
-        self._talk = self._hello = None
+        if self._conversation is not None:
+            self._model_id = None       # each chat has its own
+        self._setup.begin(self._conversation)
+        self._talk = self._new = None
         self._body.clear()
         with self._body:
             if self._conversation is not None:
-                actions = TalkActions(changed=lambda: self._mark_stale("thread"), model_id=lambda: self._model_id)
+                actions = TalkActions(
+                    changed=lambda: self._mark_stale("thread"), model_id=lambda: self._model_id, think=self._think
+                )
                 self._talk = ConversationView(self._services, self._user.id, self._conversation, actions)
             elif is_found:
-                self._make_hello()
+                new_actions = NewChatActions(
+                    begun=self._begun, model_id=lambda: self._model_id, think=self._think
+                )
+                self._new = NewChat(self._services, self._user, self._setup, new_actions)
             else:
                 chat_not_found()
         with self._body:        # not in the slot of what was clicked: that may be gone, and words know their page by it
-            self._head.show_chat(self._conversation)
+            self._show_head()
             self._show_messages(messages)
             self._show_models()
             self._show_list()
@@ -123,16 +140,26 @@ class ChatPage:
             return None
         return message_id
 
-    def _make_hello(self) -> None:
-        self._hello = Hello(self._user.name, self._make_first_composer)
-        privacy_line(nothing_leaves_line(self._services.settings))
-        tag("div", "nk-hearth")
+    def _show_head(self) -> None:
+        self._head.show_chat(self._conversation, is_new=self._new is not None, is_temporary=self._is_temporary)
 
-    def _make_first_composer(self) -> Composer:
-        return Composer(
-            placeholder="Ask anything. It stays here.", draft=f"{self._user.id}.new", on_send=self._begin,
-            on_stop=self._nothing_to_stop,
-        )
+    @property
+    def _is_temporary(self) -> bool:
+        """The chat that is shown, or about to begin, is stored nowhere."""
+        if self._new is not None:
+            return self._new.is_temporary
+        return self._conversation is not None and self._services.temporary.holds(self._conversation.id)
+
+    def _set_temporary(self, is_temporary: bool) -> None:
+        """Of a chat that has not begun."""
+        if self._new is not None:
+            self._new.set_temporary(is_temporary)
+            self._show_head()
+
+    async def _end_temporary(self) -> None:
+        """It is left: nothing of it stays."""
+        if self._conversation is not None and self._services.temporary.holds(self._conversation.id):
+            await self._services.temporary.end(self._user.id, self._conversation.id)
 
     async def _open(self, conversation_id: str, message_id: str | None = None) -> None:
         if self._wanted_id != conversation_id or message_id is not None:
@@ -158,21 +185,11 @@ class ChatPage:
 
     # --- what a person does outside of a conversation -----------------------------------------------------------------
 
-    async def _begin(self, text: str) -> None:
-        """The first message of a new chat."""
-        hello = self._hello
-        try:
-            sent = await self._services.chat.send(self._user.id, None, text, model_id=self._model_id)
-        except (AppError, EngineError) as error:
-            if hello is not None and hello is self._hello:
-                hello.composer.refuse(str(error))
-            return
-        if hello is self._hello:        # else its reader has gone on to another chat meanwhile
-            self._go_to(f"/c/{sent.conversation_id}", "replaceState")
-            await self._show(sent.conversation_id)
-
-    async def _nothing_to_stop(self) -> None:
-        """A new chat has no answer yet."""
+    async def _begun(self, conversation_id: str) -> None:
+        """A new chat has begun, on this page. One that is not kept has no address."""
+        if not self._services.temporary.holds(conversation_id):
+            self._go_to(f"/c/{conversation_id}", "replaceState")
+        await self._show(conversation_id)
 
     def _rename_this(self) -> None:
         if self._conversation is not None:
@@ -197,11 +214,20 @@ class ChatPage:
         self._show_models()
         self._mark_stale("context")
 
+    def _forget_model(self) -> None:
+        self._model_id = None
+
+    async def _choose_preset(self, preset_id: str | None) -> None:
+        await self._setup.choose_preset(preset_id)
+
+    async def _think(self, first: bool) -> None:
+        await self._setup.change("reasoning", first)
+
     def _refuse(self, error: Exception) -> None:
         if self._talk is not None:
             self._talk.refuse(error)
-        elif self._hello is not None:
-            self._hello.composer.refuse(str(error))
+        elif self._new is not None:
+            self._new.refuse(error)
 
     # --- bringing the page up to date ---------------------------------------------------------------------------------
 
@@ -209,7 +235,8 @@ class ChatPage:
         if change.kind == "downloads":      # twice a second while one runs, and nothing here shows it
             return
         is_here = self._wanted_id is not None and self._wanted_id == change.conversation_id
-        self._mark_stale("models" if change.kind == "models" else "thread" if is_here else "list")
+        is_general = change.kind in ("models", "library")
+        self._mark_stale(change.kind if is_general else "thread" if is_here else "list")
 
     def _mark_stale(self, kind: str) -> None:
         """Many changes in a moment are shown at once."""
@@ -225,9 +252,12 @@ class ChatPage:
                 if "models" in stale:
                     self._models = await self._services.models.list()
                     self._show_models()
+                if "library" in stale:
+                    await self._setup.read_presets()
+                    self._show_models()
                 if "thread" in stale and self._wanted_id is not None:
                     await self._refresh_thread(self._wanted_id)
-                if stale - {"models", "context"}:
+                if stale - {"models", "library", "context"}:
                     await self._chats.read()
                     self._show_list()
                 if stale - {"list"}:
@@ -245,6 +275,7 @@ class ChatPage:
             return
         if self._conversation is not None and self._conversation.id == conversation_id:
             self._conversation = conversation
+            self._setup.update(conversation)
             self._show_messages(messages)
             self._show_models()
         elif self._wanted_id == conversation_id:
@@ -255,14 +286,26 @@ class ChatPage:
             self._messages = messages
             self._talk.show(self._conversation, messages, {entry.model.id: entry.model for entry in self._models})
 
+    def _show_setup(self) -> None:
+        """It changed: so may what fits."""
+        self._show_models()
+        self._mark_stale("context")
+
     def _show_models(self) -> None:
+        with self._body:        # for its language: what was clicked may be gone by now
+            self._show_chosen()
+
+    def _show_chosen(self) -> None:
         chosen = self._chosen_model()
-        self._head.show_models(self._models, chosen)
+        self._setup.show(chosen)
+        self._head.show_models(self._models, chosen, self._setup)
+        reasoning = thinks_first(self._setup.setup, chosen)
         if self._talk is not None:
             self._talk.show_models(self._models)
             self._talk.show_model(chosen.model if chosen else None)
-        if self._hello is not None:
-            self._hello.show_model(chosen)
+            self._talk.show_thinking(reasoning)
+        if self._new is not None:
+            self._new.show_model(chosen, reasoning)
 
     async def _show_context(self) -> None:
         """How full the chosen model's window is with this chat."""
@@ -270,27 +313,36 @@ class ChatPage:
         if talk is None or conversation is None or chosen is None:
             return
         thread = [item.message for item in self._messages]
-        use = await self._services.meter.measure(thread, chosen.model, conversation.when_full)
+        use = await self._services.meter.measure(
+            thread, chosen.model, conversation.when_full, conversation.system_prompt
+        )
         if talk is self._talk:          # else its reader has gone on to another chat meanwhile
             self._head.show_context(use if thread else None)
 
     async def _choose_when_full(self, when_full: WhenFull) -> None:
-        if self._conversation is not None:
-            await self._services.conversations.set_when_full(self._user.id, self._conversation.id, when_full)
+        await self._setup.change("when_full", when_full)
 
     def _chosen_model(self) -> ModelEntry | None:
         """As `ChatService` will choose."""
         known = {entry.model.id: entry for entry in self._models}
-        for model_id in (self._model_id, self._conversation.model_id if self._conversation else None):
+        for model_id in (self._model_id, self._setup.setup.model_id):
             if model_id in known:
                 return known[model_id]
         return next((entry for entry in self._models if entry.model.is_default), None)
 
     def _show_list(self) -> None:
         self._chats.show(self._conversation.id if self._conversation else None)
-        here = self._conversation.title if self._conversation else "New chat" if self._hello else "Not here"
-        self._head.show_heading("" if self._hello else here)
-        if self._talk is not None:
-            self._talk.show_title(here)
         with self._body:
+            here = self._title()
+            self._head.show_heading("" if self._new else here)
+            if self._talk is not None:
+                self._talk.show_title(here)
             ui.page_title(f"{here} · Inglenook")
+
+    def _title(self) -> str:
+        """Of a temporary chat no word: browsers remember titles."""
+        if self._is_temporary:
+            return t("temporary-title")
+        if self._conversation is not None:
+            return self._conversation.title
+        return t("hello-new-chat" if self._new else "hello-not-here")

@@ -1,1 +1,30 @@
 # Messages of this area; see app/language.py.
+# The composer, the new chat's page, the model picker. Browser components have these too.
+
+composer-message = Message
+composer-ask = Ask anything. It stays here.
+composer-reply = Reply
+composer-reply-to = Reply to { $model }
+composer-send = Send
+composer-stop = Stop
+composer-cancel = Cancel
+composer-think = Think first
+composer-too-long = That is too long to send at once. Take the part that matters.
+composer-length = { NUMBER($characters) } characters, about { NUMBER($tokens) } tokens
+composer-prompts = Prompts
+composer-no-prompts = No prompts yet. Save what you write often, and call it up with a slash.
+composer-manage-prompts = Presets and prompts
+
+prompt-insert = Insert
+prompt-clipboard = From the clipboard
+prompt-selection = Marked in the chat
+prompt-paste = Paste
+prompt-paste-refused = The browser keeps the clipboard to itself. Paste into the field by hand.
+
+param-back = Back to { $value }
+param-clear = Clear
+param-not-number = Give a number from { $low } to { $high }.
+param-not-whole = Give a whole number from { $low } to { $high }.
+drawer-close = Close
+library-import = Import
+library-export = Export

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0006"
-down_revision = "0004"
+down_revision = "0005"
 branch_labels = None
 depends_on = None
 
@@ -32,7 +32,6 @@ SEARCH = (
 
 
 def upgrade() -> None:
-    op.add_column("conversation", sa.Column("when_full", sa.String(16), nullable=False, server_default="leave_out"))
     for column in (
         sa.Column("reasoning_s", sa.Float(), nullable=True),
         sa.Column("is_edited", sa.Boolean(), nullable=False, server_default=sa.false()),

@@ -1,0 +1,147 @@
+"""The forms over the library page, in which a prompt or a preset is written. They say what is wrong where it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from nicegui import ui
+from nicegui.element import Element
+
+from app.errors import AppError, InvalidInput
+from app.services.prompts import variables_of
+from app.services.setup import ChatSetup
+from store.tables import Model, Preset, Prompt
+from ui.components.dialog import show_problem
+from ui.components.elements import button, tag
+from ui.components.parameters import ParameterForm, setup_with
+from ui.language import t, told
+
+SavePrompt = Callable[[str, str, str], Awaitable[None]]         # name, command, content
+SavePreset = Callable[[str, ChatSetup], Awaitable[None]]
+
+
+def edit_prompt(prompt: Prompt | None, on_save: SavePrompt) -> None:
+    """Of a new one, where there is none. The form stays until `on_save` raises nothing."""
+    with _form(t("library-edit-prompt" if prompt else "library-new-prompt")) as form:
+        name = _line(t("library-name"), prompt.name if prompt else "", form.problem("name"))
+        command = _line(t("library-command"), prompt.command if prompt else "", form.problem("command"))
+        command.props('prefix="/"')
+        tag("p", "nk-hint", t("library-command-about"))
+        content = _lines(t("library-content"), prompt.content if prompt else "", form.problem("content"))
+        tag("p", "nk-hint", t("library-variables-about"))
+        asked = tag("p", "nk-hint nk-asked")
+
+    def show_variables() -> None:
+        names = ", ".join(variable.name for variable in variables_of(content.value or ""))
+        asked.clear()
+        with asked:
+            tag("span", text=t("library-asks-for", names=names) if names else "")
+
+    async def save() -> None:
+        await on_save(name.value or "", command.value or "", content.value or "")
+
+    content.on_value_change(show_variables)
+    show_variables()
+    form.on_submit(save)
+
+
+def edit_preset(
+    preset: Preset | None, models: Sequence[Model], on_save: SavePreset, *, can_be_told: Callable[[Model], bool]
+) -> None:
+    """Of a new one, where there is none. The form stays until `on_save` raises nothing."""
+    setup = ChatSetup.of(preset) if preset is not None else ChatSetup()
+    known = {model.id: model for model in models}
+    with _form(t("library-edit-preset" if preset else "library-new-preset")) as form:
+        name = _line(t("library-name"), preset.name if preset else "", form.problem("name"))
+        with tag("div", "nk-field"):
+            tag("span", "nk-lab", t("library-model"))
+            options: Mapping[str, str] = {"": t("library-any-model")} | {each.id: each.name for each in models}
+            chosen = ui.select(dict(options), value=setup.model_id if setup.model_id in known else "")
+            chosen.props("outlined").props["aria-label"] = t("library-model")
+        values = {"setup": setup}
+
+        def change(key: str, value: Any) -> None:
+            try:
+                values["setup"] = setup_with(values["setup"], key, value).checked()
+            except InvalidInput as error:
+                parameters.refuse(key, told(error))
+            else:
+                show()
+
+        parameters = ParameterForm(change)
+
+    def show() -> None:
+        model = known.get(chosen.value)
+        parameters.show(values["setup"], model, can_be_told=model is None or can_be_told(model))
+
+    async def save() -> None:
+        base = values["setup"]
+        await on_save(
+            name.value or "",
+            ChatSetup(
+                model_id=chosen.value or None, system_prompt=base.system_prompt, parameters=base.parameters,
+                when_full=base.when_full,
+            ),
+        )
+
+    chosen.on_value_change(show)
+    show()
+    form.on_submit(save)
+
+
+class _Form:
+    def __init__(self, dialog: ui.dialog, form: Element) -> None:
+        self._dialog = dialog
+        self._form = form
+        self._places: dict[str, Element] = {}
+
+    def problem(self, name: str) -> Callable[[Element], None]:
+        """To be told the place where it stands what is wrong with that field."""
+        return lambda place: self._places.update({name: place})
+
+    def on_submit(self, save: Callable[[], Awaitable[None]]) -> None:
+        async def submit() -> None:
+            for place in self._places.values():
+                show_problem(place, None)
+            try:
+                await save()
+            except AppError as error:
+                field = error.field if isinstance(error, InvalidInput) else "command"
+                show_problem(self._places.get(field or "", self._places["name"]), told(error))
+                return
+            self._dialog.close()
+
+        self._form.on("submit.prevent", submit, args=[])
+
+
+@contextmanager
+def _form(title: str) -> Iterator[_Form]:
+    with ui.dialog(value=True) as dialog, tag("form", "nk-dialog nk-editor") as form:
+        dialog.props.update({"aria-label": title})
+        tag("h2", "", title)
+        with tag("div", "nk-editor-in"):
+            yield _Form(dialog, form)
+        with tag("div", "nk-acts"):
+            button(t("composer-cancel"), "nk-btn-ghost").on("click", dialog.close)
+            button(t("library-save"), "nk-btn-primary", kind="submit")
+    dialog.on("hide", dialog.delete)
+
+
+def _line(label: str, value: str, place: Callable[[Element], None]) -> ui.input:
+    with tag("label", "nk-field"):
+        tag("span", "nk-lab", label)
+        box = ui.input(value=value).props("outlined autocomplete=off")
+        box.props["aria-label"] = label
+        place(tag("span"))
+    return box
+
+
+def _lines(label: str, value: str, place: Callable[[Element], None]) -> ui.textarea:
+    with tag("label", "nk-field"):
+        tag("span", "nk-lab", label)
+        box = ui.textarea(value=value).props('outlined autocomplete=off input-style="min-height: 150px"')
+        box.props["aria-label"] = label
+        place(tag("span"))
+    return box
