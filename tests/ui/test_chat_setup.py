@@ -151,7 +151,7 @@ async def test_a_temporary_chat_is_on_its_page_alone_and_ends_with_it(home: Home
     await ask(tab)
     assert not told(tab, "/c/")         # the address tells nothing, and leads nowhere
     await tab.should_see("gone when you leave this page")
-    assert one(tab, ConversationList).props["items"] == []
+    assert one(tab, ConversationList).props["outline"]["days"] == []
     assert one(tab, Thread).props["title"] == "Temporary chat"
     chat = next(iter(home.services.temporary._owners))
     assert (await (await ada.http().__aenter__()).get(f"/ui/stream/{elements(tab, Answer)[0].props['messageId']}")).text

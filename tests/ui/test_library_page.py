@@ -10,6 +10,7 @@ from nicegui.testing import User
 from app.services.setup import ChatSetup
 from tests.ui.conftest import Person
 from tests.ui.using import click, elements, one, told, trigger, until
+from ui.components.choice import Choice
 from ui.components.library_file import LibraryFile
 from ui.components.parameters import ParameterForm
 from ui.components.toast import Toast
@@ -18,7 +19,7 @@ from ui.components.toast import Toast
 def fill(tab: User, **fields: str) -> None:
     boxes = {
         str(box.props["aria-label"]): box
-        for kind in (ui.input, ui.textarea, ui.select) for box in elements(tab, kind)
+        for kind in (ui.input, ui.textarea) for box in elements(tab, kind)
     }
     for label, value in fields.items():
         boxes[label].value = value
@@ -70,7 +71,8 @@ async def test_a_preset_is_made_with_parameters_and_becomes_the_default(ada: Per
     presets = ada.home.services.presets
     tab = await ada.at("/library")
     click(tab, "New preset")
-    fill(tab, Name="Pirate", Model="smollm2-135m-instruct")
+    fill(tab, Name="Pirate")
+    trigger(one(tab, Choice), "change", "smollm2-135m-instruct")
     form = one(tab, ParameterForm)
     trigger(form, "change", {"name": "temperature", "value": 9})
     await until(lambda: "from 0 to 2" in form.props["refused"].get("temperature", ""))

@@ -13,6 +13,7 @@ from app.errors import AppError, InvalidInput
 from app.services.prompts import variables_of
 from app.services.setup import ChatSetup
 from store.tables import Model, Preset, Prompt
+from ui.components.choice import Choice
 from ui.components.dialog import show_problem
 from ui.components.elements import button, tag
 from ui.components.parameters import ParameterForm, setup_with
@@ -53,13 +54,18 @@ def edit_preset(
     """Of a new one, where there is none. The form stays until `on_save` raises nothing."""
     setup = ChatSetup.of(preset) if preset is not None else ChatSetup()
     known = {model.id: model for model in models}
+
+    def show() -> None:
+        model = known.get(chosen.value)
+        parameters.show(values["setup"], model, can_be_told=model is None or can_be_told(model))
+
     with _form(t("library-edit-preset" if preset else "library-new-preset")) as form:
         name = _line(t("library-name"), preset.name if preset else "", form.problem("name"))
         with tag("div", "nk-field"):
             tag("span", "nk-lab", t("library-model"))
             options: Mapping[str, str] = {"": t("library-any-model")} | {each.id: each.name for each in models}
-            chosen = ui.select(dict(options), value=setup.model_id if setup.model_id in known else "")
-            chosen.props("outlined").props["aria-label"] = t("library-model")
+            first = setup.model_id if setup.model_id is not None and setup.model_id in known else ""
+            chosen = Choice(t("library-model"), options, first, show)
         values = {"setup": setup}
 
         def change(key: str, value: Any) -> None:
@@ -72,10 +78,6 @@ def edit_preset(
 
         parameters = ParameterForm(change)
 
-    def show() -> None:
-        model = known.get(chosen.value)
-        parameters.show(values["setup"], model, can_be_told=model is None or can_be_told(model))
-
     async def save() -> None:
         base = values["setup"]
         await on_save(
@@ -86,7 +88,6 @@ def edit_preset(
             ),
         )
 
-    chosen.on_value_change(show)
     show()
     form.on_submit(save)
 

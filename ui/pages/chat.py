@@ -345,4 +345,4 @@ class ChatPage:
             return t("temporary-title")
         if self._conversation is not None:
             return self._conversation.title
-        return t("hello-new-chat" if self._new else "hello-not-here")
+        return t("hello-new-chat" if self._new else "hello-not-here-title")

@@ -20,6 +20,7 @@ hello-starter-link = Ein größeres hinzufügen
 hello-no-model = Noch ist kein Modell da.
 hello-no-model-link = Eines hinzufügen
 hello-not-here = Dieser Chat ist nicht hier
+hello-not-here-title = Nicht hier
 hello-not-here-about = Er wurde vielleicht gelöscht, oder er gehört jemand anderem.
 hello-new-chat = Neuer Chat
 

@@ -20,6 +20,7 @@ hello-starter-link = Add a larger one
 hello-no-model = There is no model yet.
 hello-no-model-link = Add one
 hello-not-here = This chat is not here
+hello-not-here-title = Not here
 hello-not-here-about = It may have been deleted, or it belongs to somebody else.
 hello-new-chat = New chat
 
