@@ -17,6 +17,7 @@ import typer
 from app import download_commands
 from app.chat_commands import export_chats, import_chats
 from app.commands import HELP_STYLE, DataDir, keys, load_settings, models, users
+from app.model_commands import budget, change, found, roll_back, show, update
 from app.optimize import optimize
 
 if TYPE_CHECKING:
@@ -30,6 +31,12 @@ for group, name in ((users, "users"), (keys, "keys"), (models, "models")):
 cli.command("export")(export_chats)
 cli.command("import")(import_chats)
 models.command("optimize")(optimize)
+models.command("found")(found)
+models.command("show")(show)
+models.command("set")(change)
+models.command("budget")(budget)
+models.command("update")(update)
+models.command("rollback")(roll_back)
 for name, command in download_commands.COMMANDS.items():
     models.command(name)(command)
 
@@ -83,6 +90,9 @@ def serve(
     gpu_layers: Annotated[
         int | None, typer.Option("--gpu-layers", metavar="N", help="To put on a GPU: as many as fit if not given.")
     ] = None,
+    memory_budget: Annotated[
+        float | None, typer.Option("--memory-budget", metavar="GIB", help="For all models together: what there is.")
+    ] = None,
     draft_model: Annotated[
         Path | None,
         typer.Option("--draft-model", metavar="FILE", help="A small model of the same family, which guesses ahead."),
@@ -92,8 +102,8 @@ def serve(
 ) -> None:
     """Run the server until it is told to stop."""
     settings = load_settings(
-        host=host, port=port, model=model, kv_type=kv_type, gpu_layers=gpu_layers, draft_model=draft_model,
-        data_dir=data_dir,
+        host=host, port=port, model=model, kv_type=kv_type, gpu_layers=gpu_layers, memory_budget_gib=memory_budget,
+        draft_model=draft_model, data_dir=data_dir,
     )
     from app.instance import Instance
     from app.window import has_display

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from app.services.container import Services
     from app.services.models import ModelService
     from app.settings import Settings
-    from store.tables import User
+    from store.tables import Model, User
 
 T = TypeVar("T")
 
@@ -176,7 +176,9 @@ def list_models(data_dir: DataDir = None) -> None:
                 entry.model.quantisation,
                 f"{entry.model.size_bytes / 1e6:,.0f} MB",
                 f"{entry.model.context_tokens:,}",
-                " + ".join([entry.model.path, *(f"{each['path']}={each['scale']:g}" for each in entry.model.adapters)]),
+                entry.problem or " + ".join(
+                    [entry.model.path, *(f"{each['path']}={each['scale']:g}" for each in entry.model.adapters)]
+                ),
             )
             for entry in await service.list()
         ]
@@ -186,7 +188,9 @@ def list_models(data_dir: DataDir = None) -> None:
 
 @models.command("add")
 def add_model(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A GGUF file. It stays where it is.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A GGUF file, or a name of `models found`. It stays where it is.")
+    ],
     lora: Annotated[
         list[str] | None,
         typer.Option(metavar="ADAPTER[=SCALE]", help="A LoRA adapter over it, 1 strong if not said. May be repeated."),
@@ -198,7 +202,13 @@ def add_model(
     from engine.lora import Adapter
 
     adapters = [Adapter(*_path_and_scale(each)) for each in lora or ()]
-    model = _with_models(data_dir, lambda service: service.add(file, name=name, adapters=adapters))
+
+    async def add(services: Services) -> Model:
+        if adapters or name or file.is_absolute() or await asyncio.to_thread(Path.exists, file):
+            return await services.models.add(file, name=name, adapters=adapters)
+        return await services.found_models.add(file.as_posix())
+
+    model = with_services(data_dir, add)
     print(f"{model.name} is there, as {model.id}.")
 
 

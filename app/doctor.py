@@ -18,7 +18,8 @@ from pathlib import Path
 from app.errors import AppError
 from app.instance import AlreadyRunning, Instance
 from app.listening import listen
-from app.services.models import find_starter, spec_from
+from app.services.model_facts import spec_from
+from app.services.models import find_starter
 from app.settings import CONFIG_FILE_NAME, Settings
 from app.window import has_display
 from engine.engine import EngineInfo

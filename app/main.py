@@ -15,7 +15,6 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 
-import structlog
 import uvicorn
 from fastapi import FastAPI
 from starlette.middleware.gzip import GZipMiddleware
@@ -23,7 +22,6 @@ from starlette.middleware.gzip import GZipMiddleware
 from app.api import chats, health, hub, metrics
 from app.api.errors import install_error_handlers
 from app.api.openai import openai_app, without_prefix
-from app.errors import ModelNotFound, ModelUnavailable
 from app.hosts import HostPolicy
 from app.listening import listen, url_of
 from app.logs import set_up_logs
@@ -37,8 +35,6 @@ from engine.load import load_engine
 from ui.install import client_owner, install
 
 GRACE_S = 3         # for responses under way, after their answers have been ended and saved
-
-log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +66,7 @@ def create_app(settings: Settings, *, loader: Loader = load_engine) -> FastAPI:
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     services: Services = app.state.services
     await services.start()
-    background = {asyncio.create_task(_load_first_model(services)), asyncio.create_task(services.keep_tidy())}
+    background = {asyncio.create_task(services.preload()), asyncio.create_task(services.keep_tidy())}
     try:
         yield
     finally:
@@ -79,20 +75,6 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         await services.stop()
         await asyncio.wait(background)
         services.close()
-
-
-async def _load_first_model(services: Services) -> None:
-    """In the background, so that the first page is there before the model is."""
-    default = await services.models.default()
-    model_id = services.settings.model or (default.id if default else None)
-    if model_id is None:
-        return
-    try:
-        await services.engines.load(model_id)
-    except ModelNotFound as error:
-        log.warning("the first model could not be loaded", model=model_id, reason=str(error))
-    except ModelUnavailable:
-        pass        # it failed, which the registry has logged, or somebody stopped its loading
 
 
 class Server:

@@ -1,6 +1,7 @@
 """Settings: a flag wins over the environment (`INGLENOOK_*`), the environment over `inglenook.toml` in the data folder.
 
-Read once at start by `app.main` and `app.cli`, and passed down; nothing else reads the environment.
+Read once at start by `app.main` and `app.cli`, and passed down; nothing else reads the environment, but for
+`app.other_apps`, which is asked from here.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from app import other_apps
 from engine.memory import KvType
 
 DEFAULT_PORT = 8420
@@ -27,14 +29,6 @@ CONFIG_FILE_NAME = "inglenook.toml"
 
 def _first_of(*names: str) -> str:
     return next((value for name in names if (value := os.environ.get(name, ""))), "")
-
-
-def _hub_cache_dir() -> Path:
-    """Where Hugging Face's library keeps it, told by the same variables."""
-    if cache := _first_of("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"):
-        return Path(cache)
-    home = _first_of("HF_HOME")
-    return (Path(home) if home else Path(_first_of("XDG_CACHE_HOME") or "~/.cache") / "huggingface") / "hub"
 
 
 class Settings(BaseSettings):
@@ -60,10 +54,16 @@ class Settings(BaseSettings):
     hub_endpoint: str = Field(default_factory=lambda: _first_of("HF_ENDPOINT") or "https://huggingface.co")
     hub_token: SecretStr | None = Field(default_factory=lambda: SecretStr(_first_of("HF_TOKEN") or "") or None)
     hub_offline: bool = Field(default_factory=lambda: _first_of("HF_HUB_OFFLINE").lower() in ("1", "true", "yes", "on"))
-    hub_cache_dir: Path = Field(default_factory=_hub_cache_dir)       # which other programs share
+    # Where other programs keep models: Hugging Face's tools share a cache, the others' are offered here.
+    hub_cache_dir: Path = Field(default_factory=other_apps.hub_cache_dir)
+    ollama_dirs: tuple[Path, ...] = Field(default_factory=other_apps.ollama_dirs)
+    lm_studio_dirs: tuple[Path, ...] = Field(default_factory=other_apps.lm_studio_dirs)
+    jan_dirs: tuple[Path, ...] = Field(default_factory=other_apps.jan_dirs)
     download_layout: Literal["own", "shared"] = "own"         # the models folder, or the shared cache
     download_bytes_per_s: int | None = Field(default=None, ge=1024)             # of all downloads together
     download_hours: str = Field(default="", pattern=r"^(|([01]\d|2[0-3]):[0-5]\d-([01]\d|2[0-3]):[0-5]\d)$")
+    memory_budget_gib: float | None = Field(default=None, gt=0)     # for all models together; None: what there is
+    keep_alive_s: int | None = Field(default=None, ge=0)      # of a model after its last use; None: as room allows
     max_queue: int = Field(default=256, ge=1)                 # waiting requests before 429
 
     @field_validator("hub_endpoint")
@@ -77,6 +77,15 @@ class Settings(BaseSettings):
     @classmethod
     def _absolute(cls, path: Path | None) -> Path | None:
         return None if path is None else absolute(path)
+
+    @field_validator("ollama_dirs", "lm_studio_dirs", "jan_dirs")
+    @classmethod
+    def _all_absolute(cls, paths: tuple[Path, ...]) -> tuple[Path, ...]:
+        return tuple(map(absolute, paths))
+
+    @property
+    def memory_budget_bytes(self) -> int | None:
+        return None if self.memory_budget_gib is None else int(self.memory_budget_gib * 2**30)
 
     @property
     def database_path(self) -> Path:

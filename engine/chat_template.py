@@ -79,6 +79,16 @@ class ChatTemplate:
             )
         return before
 
+    def render_as_given(
+        self,
+        messages: Sequence[dict[str, Any]],
+        *,
+        tools: Sequence[dict[str, Any]] = (),
+        add_generation_prompt: bool = True,
+    ) -> str:
+        """Of messages that need not be plain: null content, parts, images. Raises as `render`."""
+        return self._fill(list(messages), tools, add_generation_prompt=add_generation_prompt)
+
     @property
     def reasoning_default(self) -> bool | None:
         """Whether it lets the model think first where nothing is said; None: it cannot be told to, or not to.
@@ -99,6 +109,23 @@ class ChatTemplate:
         except _FAULTS_OF_A_TEMPLATE as error:
             raise TemplateError(_sentence(error), param="messages") from error
 
+    @cached_property
+    def takes_system(self) -> bool:
+        """Whether there may be a system message; Gemma 2's refuses a conversation that has one."""
+        asks = ChatMessage(role="user", content="Hello")
+        try:
+            self.render([ChatMessage(role="system", content="Be brief."), asks])
+        except TemplateError:
+            return not self._renders([asks])            # what is broken altogether shall say so when it is used
+        return True
+
+    def _renders(self, messages: list[ChatMessage]) -> bool:
+        try:
+            self.render(messages)
+        except TemplateError:
+            return False
+        return True
+
     def _render(self, messages: list[ChatMessage], tools: Sequence[dict[str, Any]], **options: bool) -> str:
         try:
             return self._render_once(messages, tools, **options)
@@ -116,11 +143,18 @@ class ChatTemplate:
         parses_arguments: bool = True,
         **switch: bool,
     ) -> str:
+        seen = [_as_template_sees(message, parses_arguments) for message in messages]
+        return self._fill(seen, tools, add_generation_prompt=add_generation_prompt, **switch)
+
+    def _fill(
+        self, messages: list[dict[str, Any]], tools: Sequence[dict[str, Any]], *, add_generation_prompt: bool,
+        **switch: bool,
+    ) -> str:
         try:
             template = self._template
             with metered():
                 return template.render(
-                    messages=[_as_template_sees(message, parses_arguments) for message in messages],
+                    messages=messages,
                     add_generation_prompt=add_generation_prompt,
                     tools=list(tools) or None,
                     documents=None,
@@ -140,6 +174,16 @@ class ChatTemplate:
         if len(self._source) > MAX_SOURCE_CHARS:
             raise TemplateError(f"The model's chat template is longer than {MAX_SOURCE_CHARS} characters: not used.")
         return self._source
+
+
+def with_system_in_question(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
+    """For a template that takes no system message: what it says stands at the head of the first question."""
+    said = "\n\n".join(message.content for message in messages if message.role == "system" and message.content)
+    others = [message for message in messages if message.role != "system"]
+    at = next((at for at, message in enumerate(others) if message.role == "user"), None)
+    if said and at is not None:
+        others[at] = replace(others[at], content=f"{said}\n\n{others[at].content}")
+    return others
 
 
 class _Refused(jinja2.TemplateError):

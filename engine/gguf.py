@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from engine.errors import ModelLoadError
-from engine.gguf_reader import MetadataArray, MetadataValue, RawHeader, TensorInfo, read_raw_header
+from engine.gguf_reader import Budget, MetadataArray, MetadataValue, RawHeader, TensorInfo, read_raw_header
 
 KV_BITS_PER_VALUE = MappingProxyType({"f32": 32.0, "f16": 16.0, "q8_0": 8.5})
 _QUANTISED_BLOCK_VALUES = 32       # of one scale: a head of KV must be whole blocks
@@ -81,7 +81,8 @@ class GgufHeader:
 
 def read_header(path: Path) -> GgufHeader:
     """Raises ModelLoadError with a sentence that says what is wrong with the file, and what to do."""
-    raw = read_raw_header(path)
+    budget = Budget()
+    raw = read_raw_header(path, budget)
     facts = Facts(path.name, raw.metadata)
     part_paths = _part_paths(path, facts)
     for number, part_path in enumerate(part_paths, 1):
@@ -90,7 +91,7 @@ def read_header(path: Path) -> GgufHeader:
                 f"Part {number} of {len(part_paths)} is missing: {part_path.name}. Download it into the same folder."
             )
     _check_is_model(facts)
-    parts = [raw, *(_read_part(part_path, number) for number, part_path in enumerate(part_paths[1:], 1))]
+    parts = [raw, *(_read_part(part_path, number, budget) for number, part_path in enumerate(part_paths[1:], 1))]
     return _header(path, facts, parts, part_paths)
 
 
@@ -114,6 +115,8 @@ def _header(path: Path, facts: Facts, parts: Sequence[RawHeader], part_paths: tu
     tensors = tuple(tensor for part in parts for tensor in part.tensors)
     if not tensors:
         raise ModelLoadError(f"{path.name} holds no weights. Choose another file of this model.")
+    if len(parts) > 1 and len({tensor.name for tensor in tensors}) < len(tensors):
+        raise ModelLoadError(f"The parts of {path.name} hold one tensor twice. Download them again.")
     architecture = facts.text("general.architecture")
     block_count = facts.number(f"{architecture}.block_count", 1, _MAX_LAYERS)
     head_widths, kv_values_by_layer = _kv_shape(facts, architecture, block_count)
@@ -247,14 +250,23 @@ def _part_paths(path: Path, facts: Facts) -> tuple[Path, ...]:
         )
     if num_parts > _MAX_PARTS:
         raise ModelLoadError(f"{path.name} claims to be one of {num_parts} files; at most {_MAX_PARTS} are possible.")
-    paths = tuple(path.with_name(f"{named['stem']}-{n:05}-of-{num_parts:05}.gguf") for n in range(1, num_parts + 1))
+    paths = parts_by_name(path)
     if path != paths[0]:
         raise ModelLoadError(f"{path.name} is one of {num_parts} files. Choose the first, {paths[0].name}.")
     return paths
 
 
-def _read_part(path: Path, number: int) -> RawHeader:
-    raw = read_raw_header(path)
+def parts_by_name(path: Path) -> tuple[Path, ...]:
+    """Of a file whose name says that it is one of several; else the file alone."""
+    named = _PART_NAME.fullmatch(path.name)
+    num_parts = int(named["parts"]) if named else 1
+    if named is None or not 0 < num_parts <= _MAX_PARTS:
+        return (path,)
+    return tuple(path.with_name(f"{named['stem']}-{n:05}-of-{num_parts:05}.gguf") for n in range(1, num_parts + 1))
+
+
+def _read_part(path: Path, number: int, budget: Budget) -> RawHeader:
+    raw = read_raw_header(path, budget)
     _check_part(raw, path, number)
     return raw
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import stat
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import IO, NoReturn
@@ -19,22 +19,31 @@ from engine.errors import ModelLoadError
 
 MAGIC = b"GGUF"
 
-_MAX_KEYS = 10_000
-_MAX_TENSORS = 100_000
 _MAX_KEY_BYTES = 1024
 _MAX_TENSOR_NAME_BYTES = 63
 _MAX_KEPT_TEXT_BYTES = 1 << 20        # a longer text is passed over, and is as if it were not there
 _MAX_KEPT_NUMBERS = 4096              # of an array: more than any model has layers
-_MAX_TEXTS_IN_ARRAYS = 2_000_000      # together; the largest vocabularies have half of it, merges included
 _MAX_DIMENSIONS = 4
 _MAX_ELEMENTS = 2**63 - 1
-_MAX_HEADER_BYTES = 256 << 20         # ten times the largest in use
 _MIN_KEY_ENTRY_BYTES = 8 + 1 + 4 + 1
 _MIN_TENSOR_ENTRY_BYTES = 8 + 1 + 4 + 8 + 4 + 8
+_FIRST_WINDOW_BYTES = 1 << 16         # then twice as much each time, up to
 _WINDOW_BYTES = 1 << 20
 
 _TEXT, _ARRAY = 8, 9
 _NUMBER_FORMATS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q", 11: "<q", 12: "<d"}
+
+
+@dataclass(slots=True)
+class Budget:
+    """What reading one model may still cost, all its files together: a thousand small claims are one large one."""
+
+    keys: int = 10_000
+    tensors: int = 100_000
+    texts: int = 2_000_000            # in arrays; the largest vocabularies have half of it, merges included
+    numbers: int = 1 << 17            # that are kept of arrays
+    kept_text_bytes: int = 4 * _MAX_KEPT_TEXT_BYTES
+    read_bytes: int = 256 << 20       # ten times the largest header in use
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +75,7 @@ class MetadataArray:
 
     length: int
     values: tuple[int | float, ...] = ()
+    start: int = field(default=0, compare=False)      # of the items in the file, in bytes
 
 
 MetadataValue = int | float | str | MetadataArray
@@ -87,33 +97,39 @@ class RawHeader:
     file_bytes: int
 
 
-def read_raw_header(path: Path) -> RawHeader:
-    """Raises ModelLoadError with a sentence that names the fault."""
+def read_raw_header(path: Path, budget: Budget | None = None) -> RawHeader:
+    """Files of one model share a `budget`. Raises ModelLoadError with a sentence that names the fault."""
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
             raise ModelLoadError(f"{path.name} is not a file. Choose the .gguf file itself.")
         with path.open("rb", buffering=0) as file:
-            return _Parser(path.name, file, status.st_size).parse()
+            return _Parser(path.name, file, status.st_size, budget or Budget()).parse()
+    except FileNotFoundError as error:
+        raise gone(path) from error
     except (OSError, ValueError) as error:      # ValueError: no name of a file, as it holds a NUL
         raise ModelLoadError(f"{path} cannot be read: {error}. Check the path and its permissions.") from error
 
 
+def gone(path: Path) -> ModelLoadError:
+    return ModelLoadError(f"{path} is gone. Put the file back where it was, or remove the model here.")
+
+
 def parse_raw_header(name: str, file: IO[bytes], file_bytes: int) -> RawHeader:
     """Of a file that is not here as a whole: `file` has its first bytes, and may raise what it likes where they end."""
-    return _Parser(name, file, file_bytes).parse()
+    return _Parser(name, file, file_bytes, Budget()).parse()
 
 
 class _Parser:
-    def __init__(self, name: str, file: IO[bytes], file_bytes: int) -> None:
+    def __init__(self, name: str, file: IO[bytes], file_bytes: int, budget: Budget) -> None:
         self._name = name
+        self._budget = budget
         self._file = file
         self._file_bytes = file_bytes
         self._window = b""
         self._at = 0                    # in the window
         self._window_start = 0          # in the file
-        self._texts_left = _MAX_TEXTS_IN_ARRAYS
-        self._kept_text_left = 4 * _MAX_KEPT_TEXT_BYTES
+        self._window_bytes = _FIRST_WINDOW_BYTES
 
     def parse(self) -> RawHeader:
         version, num_tensors, num_keys = self._opening()
@@ -139,8 +155,10 @@ class _Parser:
         if version not in (2, 3):
             self._refuse(f"has GGUF version {version}; versions 2 and 3 can be read", "Get a newer file of this model.")
         num_tensors, num_keys = self._number("<Q"), self._number("<Q")
-        self._check_count(num_tensors, "tensors", _MAX_TENSORS, _MIN_TENSOR_ENTRY_BYTES)
-        self._check_count(num_keys, "metadata keys", _MAX_KEYS, _MIN_KEY_ENTRY_BYTES)
+        self._check_count(num_tensors, "tensors", self._budget.tensors, _MIN_TENSOR_ENTRY_BYTES)
+        self._check_count(num_keys, "metadata keys", self._budget.keys, _MIN_KEY_ENTRY_BYTES)
+        self._budget.tensors -= num_tensors
+        self._budget.keys -= num_keys
         return version, num_tensors, num_keys
 
     # -- metadata ------------------------------------------------------------------------------------------------------
@@ -163,33 +181,36 @@ class _Parser:
     def _kept_text(self, key: str) -> str | None:
         size = self._number("<Q")
         self._check_fits(size, f"the text {key!r}")
-        if size > min(_MAX_KEPT_TEXT_BYTES, self._kept_text_left):
+        if size > min(_MAX_KEPT_TEXT_BYTES, self._budget.kept_text_bytes):
             self._skip(size)
             return None
-        self._kept_text_left -= size
+        self._budget.kept_text_bytes -= size
         return self._take(size).decode("utf-8", "replace")
 
     def _array(self, key: str) -> MetadataArray:
         kind, length = self._number("<I"), self._number("<Q")
+        start = self._window_start + self._at
         if kind == _TEXT:
             self._walk_texts(length, key)
-            return MetadataArray(length)
+            return MetadataArray(length, start=start)
         number_format = _NUMBER_FORMATS.get(kind)
         if number_format is None:
             what = "an array of arrays" if kind == _ARRAY else f"an array of the unknown type {kind}"
             self._refuse(f"has {what} in the metadata key {key!r}")
         item_bytes = struct.calcsize(number_format)
         self._check_fits(length * item_bytes, f"the array {key!r}")
-        if length > _MAX_KEPT_NUMBERS:
+        if length > min(_MAX_KEPT_NUMBERS, self._budget.numbers):
             self._skip(length * item_bytes)
-            return MetadataArray(length)
-        return MetadataArray(length, struct.unpack(f"<{length}{number_format[1]}", self._take(length * item_bytes)))
+            return MetadataArray(length, start=start)
+        self._budget.numbers -= length
+        numbers = struct.unpack(f"<{length}{number_format[1]}", self._take(length * item_bytes))
+        return MetadataArray(length, numbers, start)
 
     def _walk_texts(self, length: int, key: str) -> None:
         self._check_fits(length * 8, f"the array {key!r}")
-        self._texts_left -= length
-        if self._texts_left < 0:
-            self._refuse(f"has more than {_MAX_TEXTS_IN_ARRAYS} texts in its arrays")
+        if length > self._budget.texts:
+            self._refuse(f"has more texts in its arrays than any model: {length:,} in {key!r} alone")
+        self._budget.texts -= length
         read_size = struct.Struct("<Q").unpack_from
         for _ in range(length):
             if len(self._window) - self._at < 8:
@@ -279,13 +300,15 @@ class _Parser:
         """At least `size` bytes from here on in the window."""
         self._window_start += self._at
         self._window, self._at = self._window[self._at:], 0
-        if self._window_start > _MAX_HEADER_BYTES:
-            self._refuse(f"has a header of more than {_MAX_HEADER_BYTES >> 20} MiB")
         while len(self._window) < size:
-            more = self._file.read(max(_WINDOW_BYTES, size - len(self._window)))
+            more = self._file.read(max(self._window_bytes, size - len(self._window)))
             if not more:
                 self._refuse("ends in the middle of its header")
             self._window += more
+            self._window_bytes = min(2 * self._window_bytes, _WINDOW_BYTES)
+            self._budget.read_bytes -= len(more)
+            if self._budget.read_bytes < 0:
+                self._refuse("has a header that is larger than any model's")
 
     def _check_fits(self, num_bytes: int, what: str) -> None:
         left = self._file_bytes - self._window_start - self._at

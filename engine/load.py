@@ -15,8 +15,8 @@ from engine.errors import ModelLoadError
 from engine.gguf import GgufHeader, read_header
 from engine.hardware import Machine, cpu_device, find_gpus, gpu_device, inspect_machine
 from engine.load_defaults import DEFAULT_SYSTEM_PROMPT as DEFAULT_SYSTEM_PROMPT
-from engine.load_embedding import start_embedding
-from engine.load_torch import start_torch
+from engine.load_embedding import plan_embedding, start_embedding
+from engine.load_torch import plan_torch, start_torch
 from engine.local import LocalEngine
 from engine.lora import read_adapters
 from engine.memory import DeviceFacts, MemoryPlan, plan
@@ -43,9 +43,25 @@ async def load_engine(spec: ModelSpec, limits: LoadLimits) -> Engine:
     Raises ModelLoadError, OutOfMemory among them, that says what to do. May be cancelled.
     """
     try:
-        return await _load(spec, limits)
+        return await _load(spec, spec.own_limits.over(limits))
     except OSError as error:            # a file that went away meanwhile, or no process to be had for the trial
         raise ModelLoadError(f"{spec.name} could not be loaded: {error}. Try again.") from error
+
+
+async def plan_load(spec: ModelSpec, limits: LoadLimits) -> MemoryPlan:
+    """What loading it now would take and give, without trying it. Raises ModelLoadError, OutOfMemory with numbers."""
+    limits = spec.own_limits.over(limits)
+    machine = await asyncio.to_thread(inspect_machine)
+    if await asyncio.to_thread(select_backend, spec.path) == "torch":
+        return await plan_torch(spec, machine, limits)
+    header = await asyncio.to_thread(read_header, spec.path)
+    if header.pooling:
+        return plan_embedding(spec, header, machine, limits)
+    adapters = await asyncio.to_thread(read_adapters, spec.adapters, header)
+    draft = await asyncio.to_thread(_read_draft, spec, limits)
+    _, gpu = await choose_gpu(limits)
+    facts = with_draft(facts_of(spec, header, adapters, limits), draft)
+    return plan(facts, cpu_device(machine, limits.promised_bytes), limits, gpu)
 
 
 async def _load(spec: ModelSpec, limits: LoadLimits) -> Engine:
@@ -88,7 +104,9 @@ async def _load(spec: ModelSpec, limits: LoadLimits) -> Engine:
     core = await _start_core(spec, candidate, trial, memory_plan, limits, draft)
     try:
         info = _info(spec, header, memory_plan, core, limits)
-        return LocalEngine(core, info, default_system_prompt=DEFAULT_SYSTEM_PROMPT)
+        return LocalEngine(
+            core, info, default_system_prompt=DEFAULT_SYSTEM_PROMPT, chat_template=spec.chat_template
+        )
     except BaseException:
         await core.close()
         raise
@@ -152,7 +170,7 @@ def _info(
         quantisation=header.quantisation,
         max_model_len=max_sequence_tokens(backend),
         max_num_seqs=backend.max_num_seqs,
-        has_chat_template=core.tokenizer.chat_template is not None,
+        has_chat_template=(spec.chat_template or core.tokenizer.chat_template) is not None,
         weight_bytes=backend.weight_bytes,
         kv_bytes=memory_plan.kv_bytes,
         cache_bytes=backend.cache_bytes,

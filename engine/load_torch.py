@@ -14,6 +14,7 @@ from engine.load_defaults import DEFAULT_SYSTEM_PROMPT
 from engine.local import LocalEngine
 from engine.memory import LoadLimits, MemoryPlan, ModelFacts, plan
 from engine.model_spec import ModelSpec
+from engine.safetensors import read_safetensors
 from engine.scheduler import max_sequence_tokens
 
 if TYPE_CHECKING:
@@ -25,10 +26,20 @@ STEP_TOKENS_ON_GPU: Final = 8192        # of prompts: enough to fill the tensor 
 STEP_TOKENS_ON_CPU: Final = 256
 
 
+async def plan_torch(spec: ModelSpec, machine: Machine, limits: LoadLimits) -> MemoryPlan:
+    """What loading it now would take and give. Raises as `start_torch`."""
+    from engine.backends.torch.device import choose_device  # noqa: PLC0415 - as below
+
+    folder = await asyncio.to_thread(read_folder, spec.path)
+    device = await asyncio.to_thread(choose_device, machine, limits)
+    return plan(_facts(spec, folder, device), device.facts, _limits_on(device, limits))
+
+
 async def start_torch(spec: ModelSpec, machine: Machine, limits: LoadLimits) -> LocalEngine:
     """Raises ModelLoadError, OutOfMemory among them, that says what to do."""
     from engine.backends.torch.device import choose_device  # noqa: PLC0415 - torch takes seconds to come
 
+    await asyncio.to_thread(read_safetensors, spec.path)        # before any native code sees the files
     folder = await asyncio.to_thread(read_folder, spec.path)
     device = await asyncio.to_thread(choose_device, machine, limits)
     memory_plan = plan(_facts(spec, folder, device), device.facts, _limits_on(device, limits))
@@ -45,11 +56,13 @@ async def start_torch(spec: ModelSpec, machine: Machine, limits: LoadLimits) -> 
             quantisation=folder.format_name,
             max_model_len=max_sequence_tokens(backend),
             max_num_seqs=backend.max_num_seqs,
-            has_chat_template=core.tokenizer.chat_template is not None,
+            has_chat_template=(spec.chat_template or core.tokenizer.chat_template) is not None,
             weight_bytes=backend.weight_bytes,
             kv_bytes=backend.num_blocks * block_bytes,
         )
-        return LocalEngine(core, info, default_system_prompt=DEFAULT_SYSTEM_PROMPT)
+        return LocalEngine(
+            core, info, default_system_prompt=DEFAULT_SYSTEM_PROMPT, chat_template=spec.chat_template
+        )
     except BaseException:
         await core.close()
         raise

@@ -14,7 +14,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
-from engine.chat_template import ChatTemplate
+from engine.chat_template import ChatTemplate, with_system_in_question
 from engine.core import EngineCore
 from engine.engine import ChatMessage, ChatRequest, Delta, EngineInfo, EngineMetrics
 from engine.errors import InvalidRequest
@@ -31,14 +31,19 @@ from engine.scheduler import max_sequence_tokens
 
 
 class LocalEngine:
-    """`default_system_prompt` is put before conversations that have no system message."""
+    """`default_system_prompt` is put before conversations that have no system message; `chat_template` is used in place
+    of the tokenizer's own.
+    """
 
-    def __init__(self, core: EngineCore, info: EngineInfo, *, default_system_prompt: str | None = None) -> None:
+    def __init__(
+        self, core: EngineCore, info: EngineInfo, *,
+        default_system_prompt: str | None = None, chat_template: str | None = None,
+    ) -> None:
         self._core = core
         self._tokenizer = core.tokenizer
         self._default_system_prompt = default_system_prompt
         self._grammars = GrammarCompiler(self._tokenizer)
-        source = self._tokenizer.chat_template
+        source = chat_template or self._tokenizer.chat_template
         self._template = None if source is None else ChatTemplate(
             source, bos_token=self._tokenizer.bos_token, eos_token=self._tokenizer.eos_token
         )
@@ -164,7 +169,7 @@ class LocalEngine:
         if request.tools:
             self._check_tools(request, self._template)
         text = self._template.render(
-            map(self._seal.sealed, self._with_system_prompt(request.messages)),
+            map(self._seal.sealed, self._with_system_prompt(request.messages, self._template)),
             tools=self._seal.sealed_all(request.tools),
             add_generation_prompt=request.add_generation_prompt,
             continue_final_message=request.continue_final_message,
@@ -202,7 +207,11 @@ class LocalEngine:
                 param="tool_choice",
             )
 
-    def _with_system_prompt(self, messages: tuple[ChatMessage, ...]) -> tuple[ChatMessage, ...]:
+    def _with_system_prompt(
+        self, messages: tuple[ChatMessage, ...], template: ChatTemplate
+    ) -> Sequence[ChatMessage]:
+        if not template.takes_system:
+            return with_system_in_question(messages)
         if self._default_system_prompt is None or any(message.role == "system" for message in messages):
             return messages
         return (ChatMessage(role="system", content=self._default_system_prompt), *messages)

@@ -8,7 +8,7 @@ is settled before the context is: as many as fit with a comfortable context, whi
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Literal
 
@@ -45,6 +45,27 @@ class LoadLimits:
     disk: DiskCache | None = None    # that idle prefixes go to; None: they last as long as the model is loaded
     promised_bytes: int = 0          # that models in memory may still take, as their chats grow
     promised_gpu_bytes: int = 0      # likewise, of the GPU's memory
+    budget_bytes: int | None = None  # of host and GPU together, that this model may take; None: as much as fits
+    least_context_tokens: int = MIN_CONTEXT_TOKENS       # with less it is not loaded, where the user fixed nothing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnLimits:
+    """What was fixed for one model alone. None: as for all."""
+
+    context_tokens: int | None = None
+    max_num_seqs: int | None = None
+    threads: int | None = None
+    kv_type: KvType | None = None
+    gpu_layers: int | None = None
+    main_gpu: int | None = None
+
+    def over(self, limits: LoadLimits) -> LoadLimits:
+        own = {each.name: getattr(self, each.name) for each in fields(self)}
+        return replace(limits, **{name: value for name, value in own.items() if value is not None})
+
+
+NO_OWN_LIMITS = OwnLimits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +129,11 @@ class MemoryPlan:
         spared_bytes = self.gpu.spared_bytes if self.gpu else 0
         return self.weight_bytes + self.kv_bytes + self.cache_bytes + WORKING_BYTES - spared_bytes
 
+    @property
+    def everywhere_bytes(self) -> int:
+        """Of the host's memory and the GPU's: what a budget counts."""
+        return self.weight_bytes + self.kv_bytes + self.cache_bytes
+
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
@@ -131,10 +157,13 @@ def plan(model: ModelFacts, device: DeviceFacts, limits: LoadLimits, gpu: Device
         if gpu and share and share.total_bytes > _usable_bytes(gpu):
             continue
         smallest = _plan_of(model, limits, shape, share, _least_cache_bytes(model, limits, shape.context))
-        if smallest.total_bytes <= usable:
-            return _with_more_cache(smallest, limits, usable - smallest.total_bytes)
+        left = min(usable - smallest.total_bytes, _budget_bytes(limits) - smallest.everywhere_bytes)
+        if left >= 0:
+            return _with_more_cache(smallest, limits, left)
     if gpu and num_layers and _gpu_share(model, gpu, num_layers, shape).total_bytes > _usable_bytes(gpu):
         raise _gpu_out_of_memory(model, gpu, num_layers, shape)
+    if smallest.total_bytes <= usable:
+        raise _over_budget(model, limits, smallest)
     raise _out_of_memory(model, device, limits, smallest, gpu)
 
 
@@ -142,12 +171,13 @@ def _shapes(model: ModelFacts, limits: LoadLimits) -> Iterator[_Shape]:
     """From what is wished for down to the least, within what the user fixed."""
     context = min(limits.context_tokens or DEFAULT_CONTEXT_TOKENS, model.context_length)
     num_seqs = limits.max_num_seqs or DEFAULT_NUM_SEQS
+    least_context = min(limits.least_context_tokens, model.context_length)
     while True:
         yield _Shape(context, num_seqs)
-        context_may_shrink = limits.context_tokens is None and context > MIN_CONTEXT_TOKENS
+        context_may_shrink = limits.context_tokens is None and context > least_context
         seqs_may_shrink = limits.max_num_seqs is None and num_seqs > 1
         if context_may_shrink and (context > COMFORTABLE_CONTEXT_TOKENS or not seqs_may_shrink or num_seqs <= 2):
-            context = max(context // 2, MIN_CONTEXT_TOKENS)
+            context = max(context // 2, least_context)
         elif seqs_may_shrink:
             num_seqs //= 2
         else:
@@ -181,6 +211,10 @@ def _with_more_cache(smallest: MemoryPlan, limits: LoadLimits, left: int) -> Mem
         return smallest
     least = smallest.cache_bytes
     return replace(smallest, cache_bytes=max(least, min(least + left, smallest.max_num_seqs * least)))
+
+
+def _budget_bytes(limits: LoadLimits) -> int:
+    return 1 << 62 if limits.budget_bytes is None else max(0, limits.budget_bytes)
 
 
 def _usable_bytes(device: DeviceFacts) -> int:
@@ -248,6 +282,21 @@ def _out_of_memory(
         f"{smallest.max_model_len} tokens of context ({_gib(model.weight_bytes)} of it weights); "
         f"{_gib(usable)} of {_gib(device.total_bytes)} can be used now. "
         + _what_would_fit(model, device, limits, usable, gpu)
+    )
+
+
+def _over_budget(model: ModelFacts, limits: LoadLimits, smallest: MemoryPlan) -> OutOfMemory:
+    left = _budget_bytes(limits)
+    least = model.weight_bytes + 2 * min(MIN_CONTEXT_TOKENS, model.context_length) * model.kv_bytes_per_token
+    advice = (
+        "Lower its own limits, unload another model, or raise the budget."
+        if least <= left
+        else f"Unload another model, raise the budget, or take a model whose file has at most {_gib(left)}."
+    )
+    return OutOfMemory(
+        f"{model.name} needs {_gib(smallest.everywhere_bytes)} with {smallest.max_num_seqs} x {smallest.max_model_len} "
+        f"tokens of context ({_gib(model.weight_bytes)} of it weights); {_gib(left)} of the memory budget are left. "
+        + advice
     )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from engine.gguf import GgufHeader
 from engine.lora import Adapter, AdapterHeader
-from engine.memory import LayerFacts, LoadLimits, ModelFacts
+from engine.memory import NO_OWN_LIMITS, LayerFacts, LoadLimits, ModelFacts, OwnLimits
 
 _BLOCK = re.compile(r"blk\.(\d+)\.")
 
@@ -23,6 +23,8 @@ class ModelSpec:
     path: Path
     version: str
     adapters: tuple[Adapter, ...] = ()
+    chat_template: str | None = None    # in place of the file's own
+    own_limits: OwnLimits = NO_OWN_LIMITS
 
 
 def facts_of(

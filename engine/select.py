@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from engine.errors import ModelLoadError
-from engine.gguf_reader import MAGIC
+from engine.gguf_reader import MAGIC, gone
 
 BackendName = Literal["llama.cpp", "torch"]
 
@@ -87,6 +87,8 @@ def _first_bytes(path: Path) -> bytes:
             with path.open("rb") as file:
                 return file.read(_SNIFF_BYTES)
         path.stat()
+    except FileNotFoundError as error:
+        raise gone(path) from error
     except (OSError, ValueError) as error:
         raise ModelLoadError(f"{path} cannot be read: {error}. Check the path and its permissions.") from error
     return b""

@@ -1,11 +1,18 @@
-"""Rows of `model`: the language models known on this machine. Called by `app.services.models`, on a store thread."""
+"""Rows of `model` and `model_version`: the language models known on this machine. Called by `app.services.models`, on a
+store thread.
+"""
 
 from __future__ import annotations
+
+from typing import Any
 
 from sqlalchemy import update
 from sqlmodel import Session, col, select
 
-from store.tables import Model
+from store.tables import Model, ModelVersion
+
+KEPT = frozenset({"id", "name", "is_starter", "is_default", "added_at", "settings"})
+FACTS = tuple(name for name in Model.model_fields if name not in KEPT)     # of a version: all else a model is
 
 
 def list_all(session: Session) -> list[Model]:
@@ -21,13 +28,15 @@ def default(session: Session) -> Model | None:
 
 
 def upsert(session: Session, model: Model) -> Model:
-    """Add the row, or overwrite what is known of the same id but when it was added. The first that chats is default."""
+    """Add the row, or overwrite what is known of the same id but for when it was added and its settings. The first that
+    chats is the default.
+    """
     row = get(session, model.id)
     if row is None:
         row = model
         session.add(row)
     else:
-        for name, value in model.model_dump(exclude={"id", "is_default", "added_at"}).items():
+        for name, value in model.model_dump(exclude={"id", "is_default", "added_at", "settings"}).items():
             setattr(row, name, value)
     row.is_default = row.is_default and not row.embeds
     _see_to_a_default(session)
@@ -50,6 +59,65 @@ def remove(session: Session, model_id: str) -> bool:
     session.delete(model)
     _see_to_a_default(session)
     return True
+
+
+def set_settings(session: Session, model_id: str, settings: dict[str, Any]) -> Model | None:
+    model = get(session, model_id)
+    if model is not None:
+        model.settings = settings
+    return model
+
+
+def set_template(session: Session, model_id: str, report: dict[str, Any]) -> None:
+    session.exec(update(Model).where(col(Model.id) == model_id).values(template=report))
+
+
+# -- versions ----------------------------------------------------------------------------------------------------------
+
+
+def facts_of(model: Model) -> dict[str, Any]:
+    return model.model_dump(include=set(FACTS))
+
+
+def versions(session: Session, model_id: str) -> list[ModelVersion]:
+    """Oldest first."""
+    of_model = select(ModelVersion).where(col(ModelVersion.model_id) == model_id)
+    return list(session.exec(of_model.order_by(col(ModelVersion.installed_at), col(ModelVersion.id))))
+
+
+def install_version(session: Session, model_id: str, facts: dict[str, Any]) -> Model | None:
+    """The model is of these facts from now on; what it was before stays as a version. None: there is no such model."""
+    model = get(session, model_id)
+    if model is None:
+        return None
+    if not versions(session, model_id):
+        session.add(ModelVersion(model_id=model_id, facts=facts_of(model), installed_at=model.added_at))
+    session.add(ModelVersion(model_id=model_id, facts=facts))
+    return _use(session, model, facts)
+
+
+def use_version(session: Session, version_id: str) -> Model | None:
+    version = session.get(ModelVersion, version_id)
+    model = get(session, version.model_id) if version else None
+    return _use(session, model, version.facts) if version and model else None
+
+
+def forget_version(session: Session, version_id: str) -> bool:
+    version = session.get(ModelVersion, version_id)
+    if version is None:
+        return False
+    session.delete(version)
+    session.flush()
+    return True
+
+
+def _use(session: Session, model: Model, facts: dict[str, Any]) -> Model:
+    for name in FACTS:
+        if name in facts:                  # a version that an older Inglenook has written may lack some
+            setattr(model, name, facts[name])
+    model.is_default = model.is_default and not model.embeds
+    _see_to_a_default(session)
+    return model
 
 
 def _see_to_a_default(session: Session) -> None:

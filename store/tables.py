@@ -229,6 +229,25 @@ class Model(SQLModel, table=True):
     is_starter: bool = False
     is_default: bool = False
     added_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+    # Another app's model that is used in place, or one of a hub: {app, name, pin}. See `app.services.model_origin`.
+    origin: dict[str, Any] = Field(default_factory=dict, sa_column=Column(JSON, nullable=False))
+    # What its chat template can and cannot: see `engine.template_doctor.TemplateReport`. Empty: not looked at yet.
+    template: dict[str, Any] = Field(default_factory=dict, sa_column=Column(JSON, nullable=False))
+    # How an admin wants it run: see `app.services.model_settings`. Kept when the file changes.
+    settings: dict[str, Any] = Field(default_factory=dict, sa_column=Column(JSON, nullable=False))
+
+
+class ModelVersion(SQLModel, table=True):
+    """A version of a model that is installed here; the one in use stands in the model's own row too.
+
+    None for a model that has had only one.
+    """
+
+    __tablename__ = "model_version"
+    id: str = Field(default_factory=new_id, primary_key=True)
+    model_id: str = Field(foreign_key="model.id", index=True, ondelete="CASCADE")
+    facts: dict[str, Any] = Field(sa_column=Column(JSON, nullable=False))      # columns: see `store.models.FACTS`
+    installed_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
 
 
 class Download(SQLModel, table=True):

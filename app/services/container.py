@@ -9,6 +9,7 @@ from functools import partial
 
 import structlog
 
+from app.errors import ModelNotFound, ModelUnavailable
 from app.services.accounts import AccountService
 from app.services.changes import Changes
 from app.services.chat import ChatService
@@ -16,13 +17,16 @@ from app.services.conversations import ConversationService
 from app.services.downloads import DownloadService
 from app.services.engines import EngineRegistry, Loader
 from app.services.exports import ExportService
+from app.services.found_models import FoundModels
 from app.services.generations import GenerationService
 from app.services.hub import HubService
 from app.services.imports import ImportService
 from app.services.library_files import LibraryFiles
 from app.services.listing import ListingService
 from app.services.meter import ContextMeter
-from app.services.models import ModelService, spec_of
+from app.services.model_settings import ModelSettingsService
+from app.services.model_versions import ModelVersions
+from app.services.models import ModelService, wanted_of
 from app.services.optimizer import ModelOptimizer
 from app.services.organise import OrganiseService
 from app.services.presets import PresetService
@@ -54,6 +58,9 @@ class Services:
     vault: Vault
     hub: HubService
     models: ModelService
+    model_settings: ModelSettingsService
+    model_versions: ModelVersions
+    found_models: FoundModels
     downloads: DownloadService
     optimizer: ModelOptimizer
     engines: EngineRegistry
@@ -78,11 +85,16 @@ class Services:
         changes = Changes()
         disk_cache = DiskCache(settings.data_dir / "cache" / "kv", settings.cache_disk_bytes)
         limits = _limits(settings, disk_cache)
-        engines = EngineRegistry(partial(spec_of, db), loader, limits, changes)
+        engines = EngineRegistry(
+            partial(wanted_of, db, settings.keep_alive_s), loader, limits, changes, settings.memory_budget_bytes
+        )
         accounts = AccountService(db, settings)
         temporary = TemporaryChats(db)
         conversations = ConversationService(db, temporary, changes)
         models = ModelService(db, engines, changes, settings)
+        model_settings = ModelSettingsService(db, engines, changes, keep_alive_s=settings.keep_alive_s)
+        model_versions = ModelVersions(db, models, engines, changes, settings)
+        found_models = FoundModels(models, settings)
         vault = Vault(settings.data_dir)
         hub = HubService(db, engines, settings, vault)
         downloads = DownloadService(db, hub, models, changes, settings)
@@ -98,9 +110,9 @@ class Services:
         generations.on_ended(titles.answer_ended)
         accounts.on_access_ended(imports.access_ended)
         return cls(
-            settings, db, disk_cache, changes, accounts, conversations, vault, hub, models, downloads, optimizer,
-            engines, generations, chat, ContextMeter(engines), temporary, presets, prompts,
-            LibraryFiles(prompts, presets), exports, imports,
+            settings, db, disk_cache, changes, accounts, conversations, vault, hub, models, model_settings,
+            model_versions, found_models, downloads, optimizer, engines, generations, chat, ContextMeter(engines),
+            temporary, presets, prompts, LibraryFiles(prompts, presets), exports, imports,
             OrganiseService(db, conversations, changes), ListingService(db), SearchService(db), titles,
         )
 
@@ -110,8 +122,24 @@ class Services:
             log.info("answers were interrupted by the last stop", count=num_interrupted)
         await self.imports.remove_leftovers()
         await self.models.register_starter()
+        await self.model_settings.apply_memory_budget()
         await self.downloads.start()
         self.disk_cache.start()
+
+    async def preload(self) -> None:
+        """In the background, so that the first page is there before a model is: the one to start with, then others that
+        an admin wants ready, as far as there is room beside those.
+        """
+        default = await self.models.default()
+        first = self.settings.model or (default.id if default else None)
+        others = [model.id for model in await self.model_settings.preloaded() if model.id != first]
+        for model_id in ([first] if first else []) + others:
+            try:
+                await self.engines.load(await self.models.known_id(model_id), makes_room=model_id == first)
+            except ModelNotFound as error:
+                log.warning("a model could not be loaded at the start", model=model_id, reason=str(error))
+            except ModelUnavailable:
+                pass        # it failed, which the registry has logged, or somebody stopped its loading
 
     async def keep_tidy(self) -> None:
         """Until cancelled: remove for good what was deleted a while ago."""

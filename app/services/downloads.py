@@ -18,7 +18,8 @@ from app.services.download_queue import UNDER_WAY, DownloadQueue
 from app.services.download_rules import DownloadRules as DownloadRules
 from app.services.download_status import DownloadStatus
 from app.services.hub import HubService
-from app.services.models import ModelService, Origin
+from app.services.model_origin import Downloaded
+from app.services.models import ModelService
 from app.settings import Settings
 from engine.select import runnable_formats
 from store import downloads
@@ -165,12 +166,12 @@ class DownloadService:
             {"path": str(layout.place(file)), "size_bytes": file.size_bytes, "sha256": file.sha256}
             for file in layout.files
         ]
-        origin = Origin(repo=row.repo, commit_sha=row.commit_sha, files=files)
+        downloaded = Downloaded(repo=row.repo, commit_sha=row.commit_sha, files=files)
         place, name = layout.place(layout.files[0]), ""
         if place.suffix == ".safetensors":      # such a model is a folder, here called after its commit
             place, name = place.parent, row.repo.partition("/")[2]
         try:
-            return (await self._models.add(place, name=name, origin=origin)).id
+            return (await self._models.add(place, name=name, downloaded=downloaded)).id
         except InvalidInput as error:
             raise InvalidInput(f"It came whole and unharmed, but cannot be used: {error}", field="model") from error
 

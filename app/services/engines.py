@@ -4,7 +4,8 @@
 
 Everything here runs on the event loop, and this registry alone owns the engines: whoever wants one borrows it by
 `acquire`, and a borrowed engine is never unloaded to make room. Loads happen one at a time; where the next model does
-not fit, the least recently used idle one goes, and where all are answering, the load waits for the first that ends.
+not fit, the least recently used idle one goes. Where all are answering, the least recently used is drained: it ends its
+answers and begins no more, so that the load's turn comes however many ask. Pinned models stay.
 """
 
 from __future__ import annotations
@@ -12,75 +13,44 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 
 import structlog
 
 from app.errors import ModelUnavailable, said
 from app.language import Said
 from app.services.changes import Change, Changes
-from engine.engine import Engine, EngineInfo
+from app.services.model_states import LoadWait as LoadWait
+from app.services.model_states import ModelState as ModelState
+from app.services.model_states import ModelStatus as ModelStatus
+from app.services.model_states import Place, Wanted
+from app.services.model_states import Policy as Policy
+from engine.engine import Engine
 from engine.errors import EngineError, EngineFailed, OutOfMemory
-from engine.load import LoadLimits, ModelSpec
+from engine.hardware import give_back_memory
+from engine.load import LoadLimits, ModelSpec, plan_load
+from engine.memory import COMFORTABLE_CONTEXT_TOKENS, MIN_CONTEXT_TOKENS, MemoryPlan
 
 RETRY_AFTER_FAILURE_S = 30      # a model that just failed is not tried again by every request that names it
+UNUSED_S = 60                   # that a model which was just loaded stays, whatever its time after a use is
 
 Loader = Callable[[ModelSpec, LoadLimits], Awaitable[Engine]]
 
 log = structlog.get_logger(__name__)
 
-
-class ModelState(StrEnum):
-    ON_DISK = "on_disk"
-    LOADING = "loading"
-    READY = "ready"
-    DRAINING = "draining"
-    FAILED = "failed"
-
-
-class LoadWait(StrEnum):
-    """What a load waits for before it begins."""
-
-    MEMORY = "memory"           # until a loaded model is idle and can go
-    OTHER_LOAD = "other_load"
-
-
-@dataclass(frozen=True, slots=True)
-class ModelStatus:
-    state: ModelState
-    reason: str = ""                        # why it failed, or what a load waits for: a sentence for a person
-    info: EngineInfo | None = None          # while READY
-    num_requests: int = 0                   # that use it now, waiting ones included
-    waits_for: LoadWait | None = None       # `reason` says it in words
-    about_s: float | None = None            # while LOADING: how long it may still take, by its last load
-
-
-@dataclass(slots=True, eq=False)
-class _Place:
-    """What the registry knows of one model. Made at its first load, kept until the model is forgotten."""
-
-    state: ModelState = ModelState.ON_DISK
-    reason: str = ""
-    waits_for: LoadWait | None = None
-    engine: Engine | None = None
-    num_borrowers: int = 0
-    last_used_s: float = 0.0
-    failed_at_s: float = 0.0
-    began_loading_s: float | None = None    # the file, that is: not the waiting for memory or for another load
-    last_load_s: float | None = None        # how long that took
-    last_window: int | None = None          # in tokens, when it was last loaded
-    loading: asyncio.Task[None] | None = None
-    unloading: asyncio.Task[None] | None = None
+# Of the models that this task, or the one that began it, has borrowed: it gets them again though they are drained.
+_borrowed: ContextVar[frozenset[str]] = ContextVar("borrowed models", default=frozenset())
 
 
 @dataclass(slots=True)
 class EngineRegistry:
-    spec_of: Callable[[str], Awaitable[ModelSpec]]      # raises ModelNotFound
+    wanted: Callable[[str], Awaitable[Wanted]]          # raises ModelNotFound, or ModelUnavailable
     loader: Loader
     limits: LoadLimits
     changes: Changes
-    _places: dict[str, _Place] = field(default_factory=dict)
+    budget_bytes: int | None = None                     # for all models together; None: what the machine has
+    _places: dict[str, Place] = field(default_factory=dict)
     _one_load: asyncio.Lock = field(default_factory=asyncio.Lock)
     _released: asyncio.Event = field(default_factory=asyncio.Event)     # waited for by the one load that wants room
     _is_closed: bool = False
@@ -114,24 +84,51 @@ class EngineRegistry:
         """
         engine, place = await self._ready(model_id)
         place.num_borrowers += 1
+        before = _borrowed.get()
+        _borrowed.set(before | {model_id})
+        self._see_to_expiry(model_id, place)
         try:
             yield engine
         except EngineFailed as error:
-            if place.engine is engine and place.state is ModelState.READY:
+            if place.engine is engine and place.unloading is None:
                 self._fail(model_id, place, said(error))
                 await engine.close()
             raise
         finally:
+            _borrowed.set(before)
             place.num_borrowers -= 1
             place.last_used_s = asyncio.get_running_loop().time()
+            self._see_to_expiry(model_id, place)
             self._released.set()
 
-    async def load(self, model_id: str) -> None:
-        """Returns when the model is READY; tries again at once where it had failed. Raises as `acquire`."""
+    async def load(self, model_id: str, *, makes_room: bool = True) -> None:
+        """Returns when the model is READY; tries again at once where it had failed. Raises as `acquire`.
+
+        Without `makes_room` nothing is unloaded for it.
+        """
         place = self._places.get(model_id)
         if place is not None and place.state is ModelState.FAILED:
             place.failed_at_s = -RETRY_AFTER_FAILURE_S
-        await self._ready(model_id)
+        await self._ready(model_id, makes_room=makes_room)
+
+    async def plan(self, model_id: str) -> MemoryPlan:
+        """What loading it now, beside what is loaded, would take and give. Raises as `wanted`, or ModelLoadError with
+        numbers.
+        """
+        return await plan_load((await self.wanted(model_id)).spec, self._limits_now(is_picky=False))
+
+    def retire(self, model_id: str) -> None:
+        """Unload it as soon as nobody uses it: what comes next is another version of it."""
+        if (place := self._places.get(model_id)) is not None and place.engine is not None:
+            place.is_retired = True
+            self._see_to_expiry(model_id, place)
+
+    def set_policy(self, model_id: str, policy: Policy) -> None:
+        """From now on; of a model that is not in memory nothing needs to be known."""
+        if (place := self._places.get(model_id)) is not None:
+            place.policy = policy
+            self._see_to_expiry(model_id, place)
+            self._released.set()        # who waits for room may take this one now
 
     async def unload(self, model_id: str) -> None:
         """Free a model's memory now. Answers that it is writing end as interrupted; a load under way is given up."""
@@ -142,8 +139,7 @@ class EngineRegistry:
             place.loading.cancel()
             await asyncio.wait({place.loading})
         if place.engine is not None and place.unloading is None:
-            self._set(place, ModelState.DRAINING)       # now, so that nobody borrows it before the task has started
-            place.unloading = asyncio.create_task(self._unload(model_id, place, place.engine))
+            self._begin_to_unload(model_id, place, place.engine)
         if place.unloading is not None:
             await asyncio.shield(place.unloading)
         if place.state is ModelState.FAILED:
@@ -157,110 +153,195 @@ class EngineRegistry:
     async def close(self) -> None:
         """Give up loads and close every engine. Idempotent; nothing can be acquired afterwards."""
         self._is_closed = True
+        for place in self._places.values():
+            place.settled.set()
         await asyncio.gather(*(self.unload(model_id) for model_id in list(self._places)))
 
-    async def _ready(self, model_id: str) -> tuple[Engine, _Place]:
+    async def _ready(self, model_id: str, *, makes_room: bool = True) -> tuple[Engine, Place]:
         while True:
             if self._is_closed:
                 raise ModelUnavailable(Said("error-shutting-down"))
             place = self._places.get(model_id)
-            if place is not None and place.state is ModelState.READY and place.engine is not None:
-                return place.engine, place
+            if place is not None and place.engine is not None and place.unloading is None:
+                if place.state is ModelState.READY or model_id in _borrowed.get():
+                    return place.engine, place
+                await place.settled.wait()
+                continue
             if place is not None and place.unloading is not None:
                 await asyncio.shield(place.unloading)
                 continue
             if place is None or place.loading is None:
-                spec = await self.spec_of(model_id)
-                place = self._places.setdefault(model_id, _Place())
+                wanted = await self.wanted(model_id)
+                place = self._places.setdefault(model_id, Place())
                 self._check_failure(place)
-                if place.loading is None and place.state is not ModelState.READY:
-                    place.loading = asyncio.create_task(self._load(spec, place))
+                if place.loading is None and place.engine is None:
+                    place.loading = asyncio.create_task(self._load(wanted, place, makes_room))
             if place.loading is not None:
-                await _outcome(place.loading, model_id)
+                await self._wait_for(place, place.loading, model_id)
+                if place.engine is not None and place.unloading is None:
+                    return place.engine, place          # though it may be drained already, for who comes next
+                if not makes_room and place.state is ModelState.FAILED:
+                    raise ModelUnavailable(place.reason)
 
-    def _check_failure(self, place: _Place) -> None:
+    async def _wait_for(self, place: Place, loading: asyncio.Task[None], model_id: str) -> None:
+        """What is being loaded for somebody is not idle, though nobody has it yet: else another would take its room."""
+        place.num_waiting += 1
+        try:
+            await _outcome(loading, model_id)
+        finally:
+            place.num_waiting -= 1
+            self._released.set()
+
+    def _check_failure(self, place: Place) -> None:
         if place.state is not ModelState.FAILED:
             return
         wait_s = place.failed_at_s + RETRY_AFTER_FAILURE_S - asyncio.get_running_loop().time()
         if wait_s > 0:
             raise ModelUnavailable(place.reason, retry_after_s=max(1, round(wait_s)))
 
-    async def _load(self, spec: ModelSpec, place: _Place) -> None:
+    async def _load(self, wanted: Wanted, place: Place, makes_room: bool) -> None:
         """Ends in READY or FAILED; raises only what is no failure of the model's."""
+        spec = wanted.spec
         if self._one_load.locked():
             self._set(place, ModelState.LOADING, "Waiting until another model has loaded.", LoadWait.OTHER_LOAD)
         else:
             self._set(place, ModelState.LOADING)
         try:
             async with self._one_load:
-                place.engine = await self._load_with_room(spec, place)
+                place.engine = await self._load_with_room(spec, place, makes_room)
         except EngineError as error:
             self._fail(spec.model_id, place, said(error))
+            if not makes_room:
+                place.failed_at_s = -RETRY_AFTER_FAILURE_S      # whoever asks for it may have it make room
             return
         except BaseException:       # cancelled by `unload`, or a fault of ours: never leave it LOADING for ever
             self._set(place, ModelState.ON_DISK)
             raise
         finally:
             place.loading = None
+        place.policy, place.is_retired = wanted.policy, False
         info = place.engine.info
         place.last_used_s = asyncio.get_running_loop().time()
         place.last_load_s = place.last_used_s - (place.began_loading_s or place.last_used_s)
         place.last_window = info.max_model_len
         self._set(place, ModelState.READY)
+        self._see_to_expiry(spec.model_id, place, at_least_s=UNUSED_S)      # whoever it was loaded for comes first
         log.info("model loaded", model=spec.model_id, device=info.device, backend=info.backend)
 
-    async def _load_with_room(self, spec: ModelSpec, place: _Place) -> Engine:
+    async def _load_with_room(self, spec: ModelSpec, place: Place, makes_room: bool) -> Engine:
         while True:
+            has_idle = makes_room and any(each.is_idle for each in self._removable().values())
             try:
                 if place.reason:
                     self._set(place, ModelState.LOADING)
                 place.began_loading_s = asyncio.get_running_loop().time()
-                promised = [_promised_bytes(engine) for engine in self.loaded().values()]
-                limits = replace(
-                    self.limits,
-                    promised_bytes=sum(host_bytes for host_bytes, _ in promised),
-                    promised_gpu_bytes=sum(gpu_bytes for _, gpu_bytes in promised),
-                )
-                return await self.loader(spec, limits)
-            except OutOfMemory:
-                if not await self._make_room(place):
-                    raise
+                return await self.loader(spec, self._limits_now(is_picky=has_idle))
+            except OutOfMemory as error:
+                if not makes_room or not await self._make_room(place, spec.name):
+                    raise self._with_reason(error) from error
 
-    async def _make_room(self, wanted: _Place) -> bool:
-        """Unload the least recently used idle model, or wait until one is idle; False where nothing else is loaded."""
-        while others := {model_id: self._places[model_id] for model_id in self.loaded()}:
-            idle = [model_id for model_id, place in others.items() if place.num_borrowers == 0]
-            if idle:
-                await self.unload(min(idle, key=lambda model_id: others[model_id].last_used_s))
-                return True
-            names = " or ".join(sorted(others))
-            wanted.began_loading_s = None
-            reason = Said("error-waiting-for-memory", models=names)
-            self._set(wanted, ModelState.LOADING, reason, LoadWait.MEMORY)
-            self._released.clear()
-            await self._released.wait()
-        return False
+    def _limits_now(self, *, is_picky: bool) -> LoadLimits:
+        """`is_picky`: rather than with little context beside others, a model is loaded in the place of an idle one."""
+        engines = [place.engine for place in self._places.values() if place.engine is not None]
+        promised = [_promised_bytes(engine) for engine in engines]
+        return replace(
+            self.limits,
+            promised_bytes=sum(host_bytes for host_bytes, _ in promised),
+            promised_gpu_bytes=sum(gpu_bytes for _, gpu_bytes in promised),
+            budget_bytes=None if self.budget_bytes is None else self.budget_bytes - sum(map(_planned_bytes, engines)),
+            least_context_tokens=COMFORTABLE_CONTEXT_TOKENS if is_picky else MIN_CONTEXT_TOKENS,
+        )
 
-    async def _unload(self, model_id: str, place: _Place, engine: Engine) -> None:
+    def _removable(self) -> dict[str, Place]:
+        return {
+            model_id: place for model_id, place in self._places.items()
+            if place.engine is not None and place.unloading is None and not place.policy.is_pinned
+        }
+
+    async def _make_room(self, wanted: Place, name: str) -> bool:
+        """Unload the least recently used idle model, or drain one; False where nothing else may go."""
+        has_waited = False
+        try:
+            while others := self._removable():
+                by_use = sorted(others, key=lambda model_id: others[model_id].last_used_s)
+                idle = next((model_id for model_id in by_use if others[model_id].is_idle), None)
+                if idle is not None:
+                    await self.unload(idle)
+                    return True
+                if all(place.state is ModelState.READY for place in others.values()):
+                    reason = Said("error-makes-room", model=name)
+                    self._set(others[by_use[0]], ModelState.DRAINING, reason)
+                names = " or ".join(sorted(others))
+                wanted.began_loading_s = None
+                reason = Said("error-waiting-for-memory", models=names)
+                self._set(wanted, ModelState.LOADING, reason, LoadWait.MEMORY)
+                self._released.clear()
+                await self._released.wait()
+                has_waited = True
+            return has_waited           # it went by itself
+        finally:
+            for place in self._removable().values():
+                if place.state is ModelState.DRAINING:      # another went, or the load was given up
+                    self._set(place, ModelState.READY)
+
+    def _with_reason(self, error: OutOfMemory) -> OutOfMemory:
+        pinned = " and ".join(sorted(
+            model_id for model_id, place in self._places.items() if place.engine is not None and place.policy.is_pinned
+        ))
+        return OutOfMemory(f"{error} Pinned, and so not unloaded for it: {pinned}.") if pinned else error
+
+    def _see_to_expiry(self, model_id: str, place: Place, *, at_least_s: float = 0.0) -> None:
+        """An idle model's time begins anew, one in use has none."""
+        if place.expiry is not None:
+            place.expiry.cancel()
+            place.expiry = None
+        keep_alive_s = 0 if place.is_retired else None if place.policy.is_pinned else place.policy.keep_alive_s
+        if place.engine is None or place.num_borrowers or keep_alive_s is None:
+            return
+        ends_s = place.last_used_s + max(keep_alive_s, at_least_s)
+        place.expiry = asyncio.get_running_loop().call_at(ends_s, self._expire, model_id, place)
+
+    def _expire(self, model_id: str, place: Place) -> None:
+        place.expiry = None
+        if place.engine is not None and place.state is ModelState.READY and place.is_idle:
+            self._begin_to_unload(model_id, place, place.engine)
+
+    def _begin_to_unload(self, model_id: str, place: Place, engine: Engine) -> None:
+        self._set(place, ModelState.DRAINING)       # now, so that nobody borrows it before the task has started
+        place.unloading = asyncio.create_task(self._unload(model_id, place, engine), name=f"unload {model_id}")
+
+    async def _unload(self, model_id: str, place: Place, engine: Engine) -> None:
         try:
             await engine.close()
+            await asyncio.to_thread(give_back_memory)
         finally:
             place.engine = place.unloading = None
+            self._see_to_expiry(model_id, place)
             self._set(place, ModelState.ON_DISK)
         log.info("model unloaded", model=model_id)
 
-    def _fail(self, model_id: str, place: _Place, reason: str) -> None:
+    def _fail(self, model_id: str, place: Place, reason: str) -> None:
         place.engine = None
+        self._see_to_expiry(model_id, place)
         place.failed_at_s = asyncio.get_running_loop().time()
         self._set(place, ModelState.FAILED, reason)
         log.warning("model failed", model=model_id, reason=reason)
 
-    def _set(self, place: _Place, state: ModelState, reason: str = "", waits_for: LoadWait | None = None) -> None:
+    def _set(self, place: Place, state: ModelState, reason: str = "", waits_for: LoadWait | None = None) -> None:
         place.state, place.reason, place.waits_for = state, reason, waits_for
+        if state is ModelState.DRAINING:
+            place.settled.clear()
+        else:
+            place.settled.set()
         self.changes.announce_all(Change("models", None))
 
 
-def _about_s(place: _Place) -> float | None:
+def _planned_bytes(engine: Engine) -> int:
+    """As `MemoryPlan.everywhere_bytes`."""
+    return engine.info.weight_bytes + engine.info.kv_bytes + engine.info.cache_bytes
+
+
+def _about_s(place: Place) -> float | None:
     if place.state is not ModelState.LOADING or place.began_loading_s is None or place.last_load_s is None:
         return None
     return max(0.0, place.began_loading_s + place.last_load_s - asyncio.get_running_loop().time())

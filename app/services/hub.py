@@ -6,6 +6,7 @@ Whatever goes over the network runs on the hub's own thread, where the one clien
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from app.errors import HubError
@@ -101,7 +102,8 @@ class HubService:
         held_bytes = sum(
             engine.info.weight_bytes + engine.metrics().held_bytes for engine in self._engines.loaded().values()
         )
-        return await judge(header, self._engines.limits, scale=scale, reclaimable_bytes=held_bytes)
+        limits = replace(self._engines.limits, budget_bytes=self._engines.budget_bytes)
+        return await judge(header, limits, scale=scale, reclaimable_bytes=held_bytes)
 
     async def _with_client(self, work: Callable[[HubClient], Coroutine[Any, Any, T]], token: str | None) -> T:
         if self._client is None:

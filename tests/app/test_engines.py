@@ -286,8 +286,9 @@ async def test_a_load_says_what_it_waits_for_and_how_long_it_took_the_last_time(
 
     engines.loader = slow
     await shelf.put(services, "other", "Hi")
-    loads = [asyncio.create_task(engines.load(model_id)) for model_id in ("parrot", "other")]
+    loads = [asyncio.create_task(engines.load("parrot"))]
     await asked.wait()
+    loads.append(asyncio.create_task(engines.load("other")))
     await until(lambda: engines.status("other").state is ModelState.LOADING)
     first, second = engines.status("parrot"), engines.status("other")
     assert (first.waits_for, second.waits_for) == (None, LoadWait.OTHER_LOAD)

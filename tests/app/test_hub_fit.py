@@ -124,6 +124,17 @@ async def test_of_a_page_every_variant_is_judged_by_one_header(services: Service
     await shop.close()
 
 
+async def test_it_must_fit_into_the_memory_budget_too(services: Services, hub: Hub) -> None:
+    hub.add(REPO, {"tiny-F32.gguf": tiny_model()})
+    shop = Shop.open(services, hub, gpu_layers=0)
+    page = await shop.hub_service.page(REPO)
+    services.engines.budget_bytes = 500_000
+    fits = await shop.hub_service.fits(page)
+    assert {fit.verdict for fit in fits.values()} == {Verdict.TOO_BIG}
+    assert all("of the memory budget are left" in fit.reason for fit in fits.values())
+    await shop.close()
+
+
 def _with_a_weight_of(folder: Path, num_bytes: int) -> bytes:
     """The tiny model with one more tensor."""
     import numpy as np

@@ -14,10 +14,13 @@ from app.services.container import Services
 from app.services.engines import ModelState
 from app.services.models import STARTER_ID, find_starter, size_on_disk, spec_of
 from engine.lora import Adapter
+from store import models
+from store.tables import Model
 from tests.app.house import Shelf, turn
 from tests.engine.tiny_bert import write_tiny_bert
 from tests.engine.tiny_gguf import write_tiny_gguf
 from tests.engine.tiny_lora import random_factors, write_tiny_adapter
+from tests.engine.tiny_safetensors import write_sharded
 
 
 @pytest.fixture
@@ -202,3 +205,67 @@ async def test_a_file_that_embeds_is_known_as_such_and_is_no_default(services: S
         await services.models.set_default(model.id)
     with pytest.raises(InvalidInput, match="ranks texts"):
         await services.models.add(write_tiny_bert(tmp_path / "ranks.gguf", pooling=gguf.PoolingType.RANK))
+
+
+class TestSafetensors:
+    """Without PyTorch they are looked at, and refused with what is wrong or missing."""
+
+    @pytest.fixture(autouse=True)
+    def without_torch(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("engine.select.find_spec", lambda name: None)
+
+    async def test_a_whole_one_is_told_what_it_needs(self, services: Services, tmp_path: Path) -> None:
+        write_sharded(tmp_path / "Qwen3-0.6B")
+        with pytest.raises(InvalidInput, match="PyTorch is needed"):
+            await services.models.add(tmp_path / "Qwen3-0.6B")
+
+    async def test_a_missing_part_is_named_first(self, services: Services, tmp_path: Path) -> None:
+        write_sharded(tmp_path / "Qwen3-0.6B")[1].unlink()
+        with pytest.raises(InvalidInput, match=r"Part 2 of 3 is missing: model-00002-of-00003\.safetensors"):
+            await services.models.add(tmp_path / "Qwen3-0.6B")
+
+    async def test_adapters_act_on_no_such(self, services: Services, tmp_path: Path) -> None:
+        write_sharded(tmp_path / "m")
+        style = write_tiny_adapter(tmp_path / "style.gguf", random_factors())
+        with pytest.raises(InvalidInput, match="Adapters act on GGUF files only"):
+            await services.models.add(tmp_path / "m", adapters=[Adapter(style)])
+
+
+async def test_where_it_could_run_a_folder_is_a_model_called_as_it_is(
+    services: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.select.find_spec", lambda name: object())
+    monkeypatch.setattr("engine.judge.read_folder", lambda path: None)      # of its config.json, which is no true one
+    write_sharded(tmp_path / "Qwen3-0.6B")
+    model = await services.models.add(tmp_path / "Qwen3-0.6B")
+    assert (model.id, model.name, model.file_format, model.architecture, model.quantisation) == (
+        "qwen3-0.6b", "Qwen3-0.6B", "safetensors", "qwen3", "BF16"
+    )
+    assert model.context_tokens == 40960
+
+
+async def test_all_parts_of_a_model_go_with_it_and_the_folders_that_are_empty_then(
+    services: Services, tmp_path: Path
+) -> None:
+    folder = services.settings.models_dir / "mira" / "tiny" / "abc"
+    folder.mkdir(parents=True)
+    (services.settings.models_dir / "mira" / "other").mkdir()
+    (services.settings.models_dir / "mira" / "other" / "kept.txt").touch()
+    path = write_tiny_gguf(folder / "tiny.gguf")
+    model = await services.models.add(path)
+    parts = [path.rename(folder / "tiny-00001-of-00002.gguf"), folder / "tiny-00002-of-00002.gguf"]
+    parts[1].touch()
+    await services.db.run(models.upsert, Model(**model.model_dump() | {"path": str(parts[0])}))
+    assert await services.models.files_that_go_with(await services.models.find(model.id)) == tuple(parts)
+    await services.models.remove(model.id)
+    assert [each.name for each in (services.settings.models_dir / "mira").iterdir()] == ["other"]
+
+
+async def test_a_busy_model_is_removed_only_where_its_answers_may_stop(services: Services) -> None:
+    async with services.engines.acquire("parrot"):
+        with pytest.raises(Conflict, match="Parrot is writing an answer"):
+            await services.models.remove("parrot", stops_answers=False)
+        assert (await services.models.find("parrot")).id == "parrot"
+    await services.models.remove("parrot", stops_answers=False)
+    with pytest.raises(ModelNotFound):
+        await services.models.find("parrot")

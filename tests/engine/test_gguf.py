@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import resource
 import struct
 import subprocess
 import sys
@@ -16,6 +15,7 @@ import pytest
 from engine.errors import ModelLoadError
 from engine.gguf import read_header
 from engine.gguf_reader import TENSOR_TYPES
+from tests.engine.bounded import in_200_mb
 from tests.engine.tiny_gguf import write_tiny_gguf
 
 ROOT = Path(__file__).parents[2]
@@ -229,26 +229,19 @@ def test_no_claim_takes_much_time_or_memory(tmp_path: Path) -> None:
         "more texts": key("a", ARRAY, struct.pack("<IQ", TEXT, 2**29)),
         "numbers": key("a", ARRAY, struct.pack("<IQ", UINT32, 2**30)),
         "text": key("a", TEXT, struct.pack("<Q", 2**32)),
+        "small arrays": b"".join(
+            key(f"{n:04}", ARRAY, struct.pack("<IQ", kind, 4096) + bytes(4096 * width))
+            for n, (kind, width) in enumerate([(0, 1), (12, 8)] * 2499)
+        ),
+        "small texts": b"".join(key(f"{n:04}", TEXT, text("x" * 4000)) for n in range(4999)),
     }
+    counts = {"small arrays": (1, 5000), "small texts": (1, 5000)}
     for name, claim in claims.items():
         path = tmp_path / f"{name}.gguf"
         with path.open("wb") as file:
-            file.write(file_of(claim, counts=(1, 2)))
+            file.write(file_of(claim, counts=counts.get(name, (1, 2))))
             file.truncate(8 << 30)
-    script = (
-        "import sys, time\nfrom pathlib import Path\nfrom engine.errors import ModelLoadError\n"
-        "from engine.gguf import read_header\n"
-        "for path in Path(sys.argv[1]).glob('*.gguf'):\n"
-        "    start_s = time.process_time()\n"
-        "    try:\n        read_header(path)\n        sys.exit(f'{path} was read')\n"
-        "    except ModelLoadError:\n        pass\n"
-        "    if time.process_time() - start_s > 2:\n        sys.exit(f'{path} took too long')\n"
-    )
-    result = subprocess.run(
-        [sys.executable, "-c", script, str(tmp_path)],
-        cwd=ROOT, capture_output=True, text=True, timeout=60, check=False,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (200 << 20, 200 << 20)),
-    )
+    result = in_200_mb(tmp_path, "engine.gguf", "read_header", "*.gguf")
     assert result.returncode == 0, result.stderr
 
 
@@ -256,6 +249,46 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "absent.gguf", Path("\0.gguf")):
         with pytest.raises(ModelLoadError):
             read_header(path)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits memory as POSIX does")
+def test_many_small_claims_cost_no_more_than_one_large(tmp_path: Path) -> None:
+    """A thousand parts, each of which alone would do."""
+    words = struct.pack("<IQ", TEXT, 20_000) + text("word") * 20_000
+    for number in range(1000):
+        path = tmp_path / f"m-{number + 1:05}-of-01000.gguf"
+        numbers = (
+            key("split.no", 2, struct.pack("<H", number)), key("split.count", 2, struct.pack("<H", 1000)),
+            key("tokens", ARRAY, words),
+        )
+        keys = (*BASICS, *numbers) if number == 0 else numbers
+        path.write_bytes(file_of(*keys, tensors=(tensor(f"t{number}", (32,)),), data=b"\0" * 128))
+    result = in_200_mb(tmp_path, "engine.gguf", "read_header", "m-00001-*.gguf")
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits memory as POSIX does")
+def test_judging_all_of_a_hostile_model_keeps_to_the_same_bounds(tmp_path: Path) -> None:
+    """As many texts as are read, a vocabulary of markers, and a template that works as long as it may."""
+    word = text("<|a marker|>")
+    slow = "{% for i in range(90000) %}{% set x = [i, i, i] | join %}{% endfor %}{{ messages[0].content }}"
+    keys = (
+        *BASICS,
+        key("tokenizer.ggml.model", TEXT, text("gpt2")),
+        key("tokenizer.ggml.tokens", ARRAY, struct.pack("<IQ", TEXT, 900_000) + word * 900_000),
+        key("tokenizer.ggml.token_type", ARRAY, struct.pack("<IQ", 5, 900_000) + b"\3\0\0\0" * 900_000),
+        key("tokenizer.ggml.merges", ARRAY, struct.pack("<IQ", TEXT, 1_100_000) + text("a b") * 1_100_000),
+        key("tokenizer.chat_template", TEXT, text(slow)),
+    )
+    tensors = tuple(tensor(f"t{n}", (32,), 0, 128 * n) for n in range(20_000))
+    head = file_of(*keys, tensors=tensors)
+    (tmp_path / "m.gguf").write_bytes(head + b"\0" * 128 * 20_000)
+    (tmp_path / "examine.py").write_text(
+        "from pathlib import Path\nfrom engine.errors import ModelLoadError\nfrom engine.judge import judge\n"
+        "def examine(path: Path) -> None:\n    judge(path).examine_template()\n    raise ModelLoadError('.')\n"
+    )
+    result = in_200_mb(tmp_path, "examine", "examine", "m.gguf")
+    assert result.returncode == 0, result.stderr
 
 
 class TestAModelInParts:
@@ -286,6 +319,13 @@ class TestAModelInParts:
     def test_has_no_part_twice(self, parts: list[Path]) -> None:
         parts[2].write_bytes(parts[1].read_bytes())
         with pytest.raises(ModelLoadError, match="is not the part that its name says"):
+            read_header(parts[0])
+
+    def test_holds_no_tensor_twice(self, parts: list[Path]) -> None:
+        content = parts[2].read_bytes()
+        assert content.count(b"t2") == 1
+        parts[2].write_bytes(content.replace(b"t2", b"t1"))
+        with pytest.raises(ModelLoadError, match="hold one tensor twice"):
             read_header(parts[0])
 
     def test_must_keep_its_names(self, parts: list[Path]) -> None:

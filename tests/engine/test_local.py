@@ -202,6 +202,18 @@ async def test_without_a_default_no_system_prompt_is_made_up(start: Start) -> No
     assert seen == ["<user\nHi>\n<assistant\n"]
 
 
+async def test_where_the_template_takes_no_system_prompt_it_stands_before_the_first_question(start: Start) -> None:
+    gemma = (
+        "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('No system role') }}{% endif %}"
+        "[{{ m.role }}]{{ m.content }}{% endfor %}"
+    )
+    backend, prompts = prompts_seen(tokenizer=ByteTokenizer(chat_template=gemma))
+    engine = await start(backend, default_system_prompt="Be kind.")
+    await text_of(engine.chat(chat("user: Hi")))
+    await text_of(engine.chat(chat("system: Be brief.", "user: Hi", "assistant: Yes?", "user: Why?")))
+    assert prompts == ["[user]Hi", "[user]Be brief.\n\nHi[assistant]Yes?[user]Why?"]
+
+
 async def test_the_last_answer_can_be_continued(start: Start) -> None:
     backend, seen = prompts_seen(" is Paris.")
     engine = await start(backend)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.errors import OutOfMemory
-from engine.memory import DeviceFacts, LayerFacts, LoadLimits, MemoryPlan, ModelFacts, plan
+from engine.memory import DeviceFacts, LayerFacts, LoadLimits, MemoryPlan, ModelFacts, OwnLimits, plan
 
 MIB, GIB = 1 << 20, 1 << 30
 STARTER = ModelFacts(name="SmolLM2 135M", weight_bytes=92 * MIB, kv_bytes_per_token=23_040, context_length=8192)
@@ -280,3 +280,43 @@ def test_a_gpu_of_any_size_takes_the_whole_model_or_what_was_asked(model: ModelF
     got = plan(model, machine(100_000), limits, gpu(100_000))
     whole = len(model.layers) + 1
     assert got.gpu_layers == (whole if limits.gpu_layers is None else min(limits.gpu_layers, whole))
+
+
+class TestABudget:
+    """Of host and GPU together, whatever the machine has."""
+
+    def test_bounds_the_plan_as_a_smaller_machine_would(self) -> None:
+        got = plan(EIGHT_B, machine(200), LoadLimits(budget_bytes=8 * GIB))
+        assert got.everywhere_bytes <= 8 * GIB
+        assert (got.max_model_len, got.max_num_seqs) == (4096, 4)
+
+    def test_leaves_alone_what_fits(self) -> None:
+        assert plan(STARTER, machine(24), LoadLimits(budget_bytes=8 * GIB)) == plan(STARTER, machine(24), LoadLimits())
+
+    def test_that_is_too_small_is_told_with_numbers_and_what_would_fit(self) -> None:
+        with pytest.raises(OutOfMemory) as refused:
+            plan(EIGHT_B, machine(200), LoadLimits(budget_bytes=2 * GIB))
+        assert str(refused.value) == (
+            "Llama 8B needs 4.8 GiB with 1 x 1024 tokens of context (4.6 GiB of it weights); 2.0 GiB of the memory "
+            "budget are left. Unload another model, raise the budget, or take a model whose file has at most 2.0 GiB."
+        )
+
+    def test_that_its_own_limits_break_says_so(self) -> None:
+        with pytest.raises(OutOfMemory, match=r"2 x 32768 tokens.*6\.0 GiB of the memory.*Lower its own limits"):
+            plan(EIGHT_B, machine(200), LoadLimits(budget_bytes=6 * GIB, context_tokens=32_768, max_num_seqs=2))
+
+    def test_that_is_used_up_leaves_nothing(self) -> None:
+        with pytest.raises(OutOfMemory, match=r"0\.0 GiB of the memory budget"):
+            plan(STARTER, machine(24), LoadLimits(budget_bytes=-5))
+
+
+def test_a_context_below_the_least_is_no_plan() -> None:
+    assert plan(EIGHT_B, machine(6), LoadLimits()).max_model_len == 1024
+    with pytest.raises(OutOfMemory):
+        plan(EIGHT_B, machine(6), LoadLimits(least_context_tokens=4096))
+
+
+def test_limits_of_one_model_stand_over_those_for_all() -> None:
+    own = OwnLimits(context_tokens=512, kv_type="q8_0")
+    got = own.over(LoadLimits(context_tokens=4096, threads=3, promised_bytes=7))
+    assert (got.context_tokens, got.kv_type, got.threads, got.promised_bytes) == (512, "q8_0", 3, 7)

@@ -50,5 +50,5 @@ def test_a_folder_of_safetensors_goes_to_torch_where_that_is(tmp_path: Path, mon
 
 @pytest.mark.parametrize("path", [Path("/nowhere/m.gguf"), Path("\0.gguf")])
 def test_what_is_not_there_is_an_error_of_ours(path: Path) -> None:
-    with pytest.raises(ModelLoadError, match="cannot be read"):
+    with pytest.raises(ModelLoadError, match=r"cannot be read|is gone"):
         select_backend(path)

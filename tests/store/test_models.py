@@ -80,3 +80,50 @@ def test_a_model_that_embeds_is_never_the_default(session: Session) -> None:
     assert defaults(session) == ["b"]
     models.upsert(session, model("b", embeds=True))         # its file was found to embed
     assert defaults(session) == []
+
+
+def update(session: Session, model_id: str, path: str, size_bytes: int) -> None:
+    facts = models.facts_of(model(model_id, size_bytes=size_bytes)) | {"path": path}
+    assert models.install_version(session, model_id, facts) is not None
+
+
+def in_use(session: Session, model_id: str) -> tuple[str, int]:
+    session.flush()
+    session.expire_all()
+    row = models.get(session, model_id)
+    assert row is not None
+    return row.path, row.size_bytes
+
+
+def test_an_update_stands_beside_what_it_replaces_and_can_be_taken_back(session: Session) -> None:
+    models.upsert(session, model("a", size_bytes=1))
+    models.set_settings(session, "a", {"users": 4})
+    assert models.versions(session, "a") == []
+    update(session, "a", "new.gguf", 2)
+    assert in_use(session, "a") == ("new.gguf", 2)
+    old, new = models.versions(session, "a")
+    assert [each.facts["path"] for each in (old, new)] == ["a.gguf", "new.gguf"]
+    assert models.use_version(session, old.id) is not None
+    assert in_use(session, "a") == ("a.gguf", 1)
+    row = models.get(session, "a")
+    assert row is not None
+    assert (row.settings, row.name, row.is_default) == ({"users": 4}, "A", True)
+    assert len(models.versions(session, "a")) == 2
+    assert models.forget_version(session, new.id)
+    assert not models.forget_version(session, new.id)
+    assert models.use_version(session, new.id) is None
+
+
+def test_versions_go_with_their_model(session: Session) -> None:
+    models.upsert(session, model("a"))
+    update(session, "a", "new.gguf", 2)
+    models.remove(session, "a")
+    session.flush()
+    assert models.versions(session, "a") == []
+    assert models.install_version(session, "a", {}) is None
+
+
+def test_a_changed_file_keeps_the_settings(session: Session) -> None:
+    models.upsert(session, model("a"))
+    models.set_settings(session, "a", {"users": 4})
+    assert models.upsert(session, model("a", size_bytes=5)).settings == {"users": 4}

@@ -82,6 +82,7 @@ NOTHING: dict[Callable[..., Any], Any] = {
     messages.show_branch: None,
     search.search: [],
     settings.get_of_user: "default",
+    settings.all_of_user: {},
 }
 # These make or change something under the given person only; there is no other's id to give.
 MAKE_ONE_S_OWN = {

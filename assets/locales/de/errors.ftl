@@ -35,6 +35,11 @@ error-no-model-yet = Es gibt noch kein Modell. Auf der Seite „Modelle“ läss
 error-no-model = Das Modell „{ $model }“ gibt es hier nicht. Vorhanden sind: { $known }.
 error-no-model-at-all = Das Modell „{ $model }“ gibt es hier nicht, und auch sonst noch keines. Auf der Seite „Modelle“ lässt sich eines hinzufügen.
 error-model-embeds = { $model } berechnet Embeddings und kann nicht chatten. Bitte ein anderes Modell als Standard festlegen.
+error-model-writes = { $model } schreibt gerade { $count ->
+    [one] eine Antwort
+   *[other] { $count } Antworten
+ }. Das Ende abwarten oder anhalten.
+error-makes-room = Beendet seine Antworten, um Platz für { $model } zu machen.
 error-model-starter = { $model } gehört zu Inglenook und lässt sich nicht einzeln entfernen.
 error-no-file = Es gibt keine Datei { $path }.
 error-path-odd = { $path } ist hier kein brauchbarer Pfad ({ $detail }).

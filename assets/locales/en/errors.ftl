@@ -36,6 +36,11 @@ error-no-model-yet = There is no model yet. Add one on the Models page.
 error-no-model = The model '{ $model }' does not exist here. Models that do: { $known }.
 error-no-model-at-all = The model '{ $model }' does not exist here. Models that do: none yet; add one on the Models page.
 error-model-embeds = { $model } makes embeddings and cannot chat. Choose another model as the default.
+error-model-writes = { $model } is writing { $count ->
+    [one] an answer
+   *[other] { $count } answers
+ }. Wait for the end, or stop it.
+error-makes-room = Ends its answers, to make room for { $model }.
 error-model-starter = { $model } came with Inglenook and goes with it; it cannot be removed alone.
 error-no-file = There is no file { $path }.
 error-path-odd = { $path } is no path that can be used here ({ $detail }).

@@ -1,0 +1,56 @@
+"""Models in the cache that Hugging Face's tools share.
+
+    <cache>/models--<owner>--<repository>/{refs/main, snapshots/<commit>/<name> -> ../../blobs/<hash>}
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from app.found.model import Found, below, found_gguf
+from engine.errors import ModelLoadError
+from engine.select import select_backend
+
+APP = "Hugging Face"
+
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+
+
+def find(cache: Path) -> Iterator[Found]:
+    for folder in sorted(cache.glob("models--*")):
+        repo = folder.name.removeprefix("models--").replace("--", "/")
+        seen: set[str] = set()
+        for snapshot in _newest_first(folder):
+            for found in _in_snapshot(repo, snapshot):
+                if found.name not in seen:
+                    seen.add(found.name)
+                    yield found
+
+
+def _newest_first(folder: Path) -> list[Path]:
+    """The one that `main` names, then by age: older ones hold what was downloaded before."""
+    snapshots = [path for path in (folder / "snapshots").glob("*") if _COMMIT.fullmatch(path.name) and path.is_dir()]
+    ref = folder / "refs" / "main"
+    main = ref.read_text(errors="replace")[:40] if ref.is_file() else ""
+    return sorted(snapshots, key=lambda path: (path.name != main, -path.stat().st_mtime))
+
+
+def _in_snapshot(repo: str, snapshot: Path) -> Iterator[Found]:
+    pin = f"{repo}@{snapshot.name}"
+    for path in below(snapshot, "*.gguf"):
+        if found := found_gguf(APP, f"{repo}/{path.relative_to(snapshot).as_posix()}", path, pin):
+            yield found
+    if weights := [path for path in snapshot.glob("*.safetensors") if path.is_file()]:
+        size_bytes = sum(path.stat().st_size for path in weights)
+        yield Found(app=APP, name=repo, path=snapshot, size_bytes=size_bytes, pin=pin, problem=_problem(snapshot))
+
+
+def _problem(snapshot: Path) -> str:
+    """Whether it is whole is looked at when it is added."""
+    try:
+        select_backend(snapshot)
+    except ModelLoadError as error:
+        return str(error).replace(snapshot.name, "It", 1)
+    return ""

@@ -1,0 +1,39 @@
+"""A model of another app's, as it is found on the disk: a value. Nothing there is ever changed, copied or deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from engine.gguf import parts_by_name
+
+MAX_ENTRIES = 20_000            # of one folder and all below it; a scan of a strange disk ends
+NO_MODELS = ("mmproj", "imatrix")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    app: str
+    name: str                   # as it is called there
+    path: Path                  # its file, or the first of several, or the folder of a safetensors model
+    size_bytes: int
+    pin: str = ""               # see `app.services.model_origin.Origin`
+    problem: str = ""           # why it cannot be used: a sentence for a person
+
+
+def found_gguf(app: str, name: str, path: Path, pin: str = "") -> Found | None:
+    """None for what is no model of its own: a later part, or the part of a model that reads images."""
+    parts = parts_by_name(path)
+    if path != parts[0] or path.name.lower().startswith(NO_MODELS):
+        return None
+    missing = next((part for part in parts if not part.is_file()), None)
+    size_bytes = sum(part.stat().st_size for part in parts if part != missing and part.is_file())
+    problem = f"{missing.name} is missing." if missing else ""
+    return Found(app=app, name=name, path=path, size_bytes=size_bytes, pin=pin, problem=problem)
+
+
+def below(folder: Path, pattern: str) -> Iterator[Path]:
+    """Files, in order of their paths, without ends of links that lead in circles."""
+    return iter(sorted(islice((path for path in folder.rglob(pattern) if path.is_file()), MAX_ENTRIES)))

@@ -1,0 +1,240 @@
+"""How an admin wants one model run: context, users at once, device and the like, checked with words.
+
+`ModelSettings` is a value; `ModelSettingsService` keeps it in the store, on the event loop. What concerns loading
+applies at the next load, how long it stays in memory and its aliases at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from app.errors import InvalidInput, ModelNotFound
+from app.services.changes import Change, Changes
+from app.services.engines import EngineRegistry, Policy
+from engine.errors import ModelLoadError
+from engine.judge import judge
+from engine.memory import KvType, OwnLimits
+from engine.template_doctor import Code, TemplateReport
+from store import models, settings
+from store.database import Database
+from store.tables import Model
+
+LEAST_CONTEXT_TOKENS = 256
+MOST_USERS = 256
+MOST_THREADS = 1024
+MOST_ALIASES = 20
+MOST_GIB = 1_000_000
+BUDGET_KEY = "memory_budget_gib"      # of the system's settings in the store
+KV_TYPES: tuple[KvType, ...] = ("f16", "q8_0")
+
+_DEVICE = re.compile(r"cpu|gpu(\d{1,2})?")
+_ALIAS = re.compile(r"[\w][\w.:/@+-]{0,99}")
+_UNFIT = (Code.NONE, Code.BROKEN, Code.LOSES_QUESTION)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelSettings:
+    """None: as for all models."""
+
+    context_tokens: int | None = None       # of one conversation
+    users: int | None = None                # who are answered at once
+    kv_type: str | None = None
+    device: str | None = None               # "cpu", "gpu", or "gpu1" by number
+    layers: int | None = None               # on the GPU; the output counts as one
+    threads: int | None = None
+    chat_template: str | None = None        # in place of the file's own
+    preset_id: str | None = None            # with which new chats begin
+    aliases: tuple[str, ...] = ()           # by which programs may name it too
+    keep_alive_s: int | None = None         # in memory after its last use
+    is_preloaded: bool = False              # at the start
+    is_pinned: bool = False                 # it is not unloaded for others
+
+    @classmethod
+    def of(cls, model: Model) -> ModelSettings:
+        """What another version has stored beside is left out."""
+        known = {each.name for each in fields(cls)}
+        values = {name: value for name, value in model.settings.items() if name in known}
+        return cls(**values | {"aliases": tuple(values.get("aliases", ()))})
+
+    def to_values(self) -> dict[str, Any]:
+        """Of what differs from the rule."""
+        rule = ModelSettings()
+        values = {name: value for name, value in asdict(self).items() if value != getattr(rule, name)}
+        return values | ({"aliases": list(self.aliases)} if self.aliases else {})
+
+    @property
+    def own_limits(self) -> OwnLimits:
+        number = _gpu_number(self.device)
+        return OwnLimits(
+            context_tokens=self.context_tokens,
+            max_num_seqs=self.users,
+            threads=self.threads,
+            kv_type=self.kv_type,       # type: ignore[arg-type]    # checked where it was set
+            gpu_layers=0 if self.device == "cpu" else self.layers,
+            main_gpu=number,
+        )
+
+    def policy(self, keep_alive_s: int | None) -> Policy:
+        """`keep_alive_s` is for those that have none of their own."""
+        own = keep_alive_s if self.keep_alive_s is None else self.keep_alive_s
+        return Policy(keep_alive_s=own, is_pinned=self.is_pinned)
+
+
+def _gpu_number(device: str | None) -> int | None:
+    digits = (device or "").removeprefix("gpu")
+    return int(digits) if digits.isdigit() else None
+
+
+class ModelSettingsService:
+    def __init__(
+        self, db: Database, engines: EngineRegistry, changes: Changes, *, keep_alive_s: int | None = None
+    ) -> None:
+        self._db = db
+        self._engines = engines
+        self._changes = changes
+        self._keep_alive_s = keep_alive_s
+
+    async def of(self, model_id: str) -> ModelSettings:
+        return ModelSettings.of(await self._find(model_id))
+
+    async def preloaded(self) -> list[Model]:
+        """Those to be loaded at the start."""
+        return [model for model in await self._db.read(models.list_all) if ModelSettings.of(model).is_preloaded]
+
+    async def change(self, model_id: str, changes: Mapping[str, Any]) -> ModelSettings:
+        """Only what is named changes; None takes a setting back. Raises ModelNotFound, or InvalidInput whose `field`
+        names the setting.
+        """
+        model = await self._find(model_id)
+        wanted = _changed(ModelSettings.of(model), changes)
+        _check(wanted, model)
+        await self._check_aliases(wanted, model)
+        template = TemplateReport.from_values(model.template)
+        if "chat_template" in changes:
+            template = await asyncio.to_thread(_examined, model, wanted.chat_template)
+
+        await self._db.run(models.set_settings, model.id, wanted.to_values())
+        if "chat_template" in changes:
+            await self._db.run(models.set_template, model.id, template.to_values())
+        self._engines.set_policy(model.id, wanted.policy(self._keep_alive_s))
+        self._changes.announce_all(Change("models"))
+        return wanted
+
+    async def memory_budget_gib(self) -> float | None:
+        """For all models together, as an admin has set it here. None: what the machine has."""
+        value = await self._db.read(settings.get_of_system, BUDGET_KEY)
+        return float(value) if isinstance(value, int | float) else None
+
+    async def set_memory_budget(self, gib: float | None) -> None:
+        """From the next load on. Raises InvalidInput."""
+        if gib is not None and not (isinstance(gib, int | float) and 0 < gib <= MOST_GIB):
+            raise InvalidInput(f"The memory budget is a number of GiB, of more than 0 to {MOST_GIB:,}.", field="gib")
+        await self._db.run(settings.set_of_system, BUDGET_KEY, gib)
+        self._engines.budget_bytes = None if gib is None else int(gib * 2**30)
+        self._changes.announce_all(Change("models"))
+
+    async def apply_memory_budget(self) -> None:
+        """At start: what was set here counts where no flag, variable or file says another."""
+        if self._engines.budget_bytes is None and (gib := await self.memory_budget_gib()) is not None:
+            self._engines.budget_bytes = int(gib * 2**30)
+
+    async def _find(self, model_id: str) -> Model:
+        model = await self._db.read(models.get, model_id)
+        if model is None:
+            raise ModelNotFound(f"There is no model '{model_id[:200]}' here.")
+        return model
+
+    async def _check_aliases(self, wanted: ModelSettings, model: Model) -> None:
+        taken: dict[str, str] = {}
+        for each in await self._db.read(models.list_all):
+            if each.id != model.id:
+                taken |= dict.fromkeys((each.id, *ModelSettings.of(each).aliases), each.name)
+        for alias in wanted.aliases:
+            if alias in taken or alias == model.id:
+                raise InvalidInput(
+                    f"'{alias}' is the name of {taken.get(alias, model.name)} already. Choose another alias.",
+                    field="aliases",
+                )
+
+
+def _changed(before: ModelSettings, changes: Mapping[str, Any]) -> ModelSettings:
+    rules = ModelSettings()
+    for name in changes:
+        if name not in _CHECKS and name not in ("chat_template", "preset_id", "aliases"):
+            raise InvalidInput(f"There is no setting '{name[:100]}' of a model.", field=name)
+    values = {name: getattr(rules, name) if value is None else value for name, value in changes.items()}
+    if "aliases" in values:
+        values["aliases"] = tuple(dict.fromkeys(values["aliases"]))
+    return replace(before, **values)
+
+
+def _whole(low: int, high: int, what: str) -> Callable[[Any], str]:
+    def check(value: Any) -> str:
+        is_good = isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
+        return "" if is_good else f"{what}: give a whole number of {low:,} to {high:,}."
+
+    return check
+
+
+def _yes_or_no(what: str) -> Callable[[Any], str]:
+    return lambda value: "" if isinstance(value, bool) else f"{what}: say yes or no."
+
+
+_CHECKS: Mapping[str, Callable[[Any], str]] = {
+    "context_tokens": _whole(LEAST_CONTEXT_TOKENS, 1 << 24, "The context, in tokens"),
+    "users": _whole(1, MOST_USERS, "Users at once"),
+    "kv_type": lambda value: "" if value in KV_TYPES else f"The KV type is one of {', '.join(KV_TYPES)}.",
+    "device": lambda value: "" if isinstance(value, str) and _DEVICE.fullmatch(value) else (
+        "The device is cpu, gpu, or gpu0, gpu1 and so on."
+    ),
+    "layers": _whole(0, 1000, "Layers on the GPU"),
+    "threads": _whole(1, MOST_THREADS, "Threads"),
+    "keep_alive_s": _whole(0, 10 * 365 * 86_400, "Seconds to keep it in memory"),
+    "is_preloaded": _yes_or_no("Whether to load it at the start"),
+    "is_pinned": _yes_or_no("Whether to keep it in memory"),
+}
+
+
+def _check(wanted: ModelSettings, model: Model) -> None:
+    for name, check in _CHECKS.items():
+        value = getattr(wanted, name)
+        if value is not None and (problem := check(value)):
+            raise InvalidInput(problem, field=name)
+    if wanted.context_tokens and model.context_tokens and wanted.context_tokens > model.context_tokens:
+        raise InvalidInput(
+            f"{model.name} was trained for {model.context_tokens:,} tokens of context, and is no good beyond.",
+            field="context_tokens",
+        )
+    if wanted.device == "cpu" and wanted.layers:
+        raise InvalidInput("On the processor alone no layers are on a GPU. Leave one of them out.", field="layers")
+    if model.embeds and (wanted.users or wanted.kv_type or wanted.chat_template or wanted.preset_id):
+        raise InvalidInput(f"{model.name} makes embeddings: it has no users at once, KV type, template or preset.")
+    if len(wanted.aliases) > MOST_ALIASES:
+        raise InvalidInput(f"A model may have {MOST_ALIASES} aliases.", field="aliases")
+    for alias in wanted.aliases:
+        if not isinstance(alias, str) or not _ALIAS.fullmatch(alias):
+            raise InvalidInput(
+                f"'{str(alias)[:100]}' is no alias: take up to 100 letters, digits, and . : / @ + - _", field="aliases"
+            )
+    preset_id = wanted.preset_id
+    if preset_id is not None and not (isinstance(preset_id, str) and 0 < len(preset_id) <= 100):
+        raise InvalidInput("There is no such preset.", field="preset_id")
+
+
+def _examined(model: Model, template: str | None) -> TemplateReport:
+    """Raises InvalidInput for a template that cannot be used."""
+    if template is not None and not isinstance(template, str):
+        raise InvalidInput("A chat template is a text.", field="chat_template")
+    try:
+        report = judge(Path(model.path)).examine_template(template)
+    except ModelLoadError as error:
+        raise InvalidInput(str(error), field="chat_template") from error
+    unfit = next((each for each in report.findings if each.code in _UNFIT), None)
+    if template is not None and unfit is not None:
+        raise InvalidInput(f"This chat template is not taken. {unfit}", field="chat_template")
+    return report

@@ -1,0 +1,149 @@
+"""The commands about one model, and about those of other apps: what they print, and what they refuse."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from engine.backends.scripted_tokenizer import HERMES_TEMPLATE
+from tests.app.command_line import Inglenook
+from tests.app.other_apps import put_in_lm_studio, put_in_ollama
+from tests.engine.tiny_gguf import write_tiny_gguf
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Of nobody: other apps' folders of whoever runs the tests are not looked into."""
+    for name in [name for name in os.environ if name.startswith(("HF_", "HUGGINGFACE", "XDG_", "OLLAMA"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path / "home"))
+    monkeypatch.setenv("OLLAMA_MODELS", str(tmp_path / "ollama"))
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def tiny(inglenook: Inglenook, tmp_path: Path) -> Path:
+    path = write_tiny_gguf(tmp_path / "tiny.gguf")
+    assert inglenook("models", "add", str(path)).exit_code == 0
+    return path
+
+
+class TestFound:
+    def test_says_that_there_is_nothing(self, inglenook: Inglenook) -> None:
+        outcome = inglenook("models", "found")
+        assert (outcome.exit_code, outcome.out.startswith("No other app has models here.")) == (0, True)
+
+    def test_lists_what_there_is_and_adds_it_by_its_name(
+        self, inglenook: Inglenook, tmp_path: Path, home: Path
+    ) -> None:
+        put_in_ollama(tmp_path / "ollama")
+        put_in_lm_studio(home / ".lmstudio", "p/m/x-00001-of-00002.gguf")
+        lines = inglenook("models", "found").out.splitlines()
+        assert [line.split("  ")[0] for line in lines] == ["NAME", "p/m/x-00001-of-00002.gguf", "tiny:latest"]
+        assert lines[1].endswith("x-00002-of-00002.gguf is missing.")
+        assert lines[2].endswith("can be added")
+        assert inglenook("models", "add", "tiny:latest").out == "Tiny 0 is there, as tiny.\n"
+        assert inglenook("models", "found").out.splitlines()[2].endswith("here, as tiny")
+        refused = inglenook("models", "add", "x-00001-of-00002.gguf")
+        assert (refused.exit_code, "cannot be used" in refused.err) == (1, True)
+        assert "see `models found`" in inglenook("models", "add", "unicorn").err
+
+
+class TestShow:
+    def test_tells_everything(self, inglenook: Inglenook, tiny: Path) -> None:
+        shown = inglenook("models", "show", "tiny").out
+        facts = {line[2:12].strip(): line[12:] for line in shown.splitlines()[1:] if line[2:3] != " "}
+        assert shown.startswith("Tiny 0 (tiny)\n")
+        assert facts["Version"].startswith("tiny.gguf, ")
+        assert facts["File"] == str(tiny)
+        assert (facts["Format"], facts["Context"]) == ("gguf, F32, llama", "trained for 4,096 tokens")
+        assert facts["Memory"].startswith("fits: 4,096 tokens for 8 at once, 0.0 GiB at most")
+        assert (facts["Makes"], facts["Settings"]) == ("answers", "as for all models")
+        assert facts["Template"] == "fit for chat"
+        assert "            - It has no place for tools: the model cannot call any.\n" in shown
+
+    def test_says_what_is_wrong_with_a_template(self, inglenook: Inglenook, tmp_path: Path) -> None:
+        base = write_tiny_gguf(tmp_path / "base.gguf", chat_template=None)
+        inglenook("models", "add", str(base))
+        shown = inglenook("models", "show", "base").out
+        assert "Template  not fit for chat\n" in shown
+        assert "! It has no chat template: it is a base model, for completion only." in shown
+
+    def test_says_that_the_file_is_gone(self, inglenook: Inglenook, tiny: Path) -> None:
+        tiny.unlink()
+        assert f"Problem   {tiny} is gone." in inglenook("models", "show", "tiny").out
+        assert f"{tiny} is gone." in inglenook("models", "list").out
+
+    def test_says_what_would_fit(self, inglenook: Inglenook, tiny: Path) -> None:
+        assert inglenook("models", "budget", "0.0001").out == "0.0001 GiB for all models together.\n"
+        assert "of the memory budget are left" in inglenook("models", "show", "tiny").out
+        assert inglenook("models", "budget", "auto").out == "As much as the machine has.\n"
+        assert "Memory    fits" in inglenook("models", "show", "tiny").out
+        assert inglenook("models", "budget", "-5").exit_code == 2
+        assert inglenook("models", "budget", "0").exit_code == 1
+
+    def test_knows_no_dodo(self, inglenook: Inglenook) -> None:
+        assert inglenook("models", "show", "dodo").exit_code == 1
+
+
+class TestSet:
+    def test_changes_what_is_said_and_auto_takes_it_back(
+        self, inglenook: Inglenook, tiny: Path, tmp_path: Path
+    ) -> None:
+        template = tmp_path / "hermes.jinja"
+        template.write_text(HERMES_TEMPLATE)
+        outcome = inglenook(
+            "models", "set", "tiny", "--context", "2048", "--users", "3", "--kv-type", "Q8_0", "--device", "cpu",
+            "--threads", "2", "--template", str(template), "--alias", "gpt-4", "--alias", "gpt-4o",
+            "--keep-alive", "10m", "--preload", "--pin",
+        )
+        assert outcome.out == (
+            "Tiny 0: 2,048 tokens of context; 3 at once; KV in q8_0; on the cpu; 2 threads; stays 600 s after its last "
+            "use; a chat template of its own; loaded at the start; pinned in memory; also called gpt-4, gpt-4o.\n"
+        )
+        shown = inglenook("models", "show", "gpt-4").out
+        assert "Template  fit for chat, calls tools, as hermes does\n" in shown
+        assert "Memory    Tiny 0 has attention heads of 16 numbers" in shown or "tiny.gguf has attention heads" in shown
+        outcome = inglenook(
+            "models", "set", "gpt-4o", "--context", "auto", "--users", "auto", "--kv-type", "auto", "--device", "auto",
+            "--threads", "auto", "--template", "none", "--alias", "none", "--keep-alive", "default", "--no-preload",
+            "--no-pin",
+        )
+        assert outcome.out == "Tiny 0: as for all models.\n"
+
+    @pytest.mark.parametrize("arguments, words, code", [
+        (("--context", "many"), "The context, in tokens: give a whole number", 1),
+        (("--users", "0"), "1 to 256", 1),
+        (("--keep-alive", "soon"), "Seconds to keep it in memory", 1),
+        (("--template", "/no/such/file"), "/no/such/file: No such file", 1),
+        (("--alias", "a b"), "is no alias", 1),
+        ((), "say what is to change", 2),
+    ])
+    def test_refuses_in_a_line(
+        self, inglenook: Inglenook, tiny: Path, arguments: tuple[str, ...], words: str, code: int
+    ) -> None:
+        outcome = inglenook("models", "set", "tiny", *arguments)
+        assert outcome.exit_code == code
+        assert words in outcome.err
+
+
+def test_an_update_can_be_taken_back(inglenook: Inglenook, tiny: Path, tmp_path: Path) -> None:
+    newer = write_tiny_gguf(tmp_path / "newer.gguf", seed=1, context_tokens=2048)
+    assert inglenook("models", "update", "tiny", str(newer)).out.startswith("Tiny 0 is newer.gguf, ")
+    shown = inglenook("models", "show", "tiny").out
+    assert "trained for 2,048 tokens" in shown
+    old, new = shown.partition("  Versions\n")[2].splitlines()
+    assert "  tiny.gguf, " in old
+    assert old.endswith(", can be gone back to")
+    assert new.endswith(", in use")
+    assert inglenook("models", "rollback", "tiny").out.startswith("Tiny 0 is tiny.gguf, ")
+    back = inglenook("models", "rollback", "tiny", "--to", new.split()[0])
+    assert back.out.startswith("Tiny 0 is newer.gguf, ")
+
+
+def test_a_rollback_needs_a_version_to_go_back_to(inglenook: Inglenook, tiny: Path) -> None:
+    outcome = inglenook("models", "rollback", "tiny")
+    assert (outcome.exit_code, outcome.err) == (1, "inglenook: Tiny 0 has no earlier version here.\n")
