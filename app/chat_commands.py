@@ -44,6 +44,7 @@ def export_chats(
 ) -> None:
     """Write all chats of one person into a file."""
     from app.errors import Conflict
+    from app.language import Said
     from app.services.exports import ExportFormat
 
     async def write(services: Services, owner: User) -> int:
@@ -56,7 +57,7 @@ def export_chats(
                 raise
 
     if to.exists():
-        raise Conflict(f"{to} is there already. Choose another name.")
+        raise Conflict(Said("command-file-there", path=str(to)))
     num_bytes = _with_services(data_dir, user, write)
     print(f"{to}: {num_bytes:,} bytes.")
 

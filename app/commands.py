@@ -143,6 +143,7 @@ def revoke_key(
 
     async def revoke(accounts: AccountService) -> str:
         from app.errors import NotFound
+        from app.language import Said
 
         found = [
             (user, key)
@@ -151,8 +152,7 @@ def revoke_key(
             if key_id and key.id.startswith(key_id)
         ]
         if len(found) != 1:
-            how_many = "More than one" if found else "No"
-            raise NotFound(f"{how_many} key begins with '{key_id}'. See `inglenook keys list`.")
+            raise NotFound(Said("command-key-many" if found else "command-key-none", key=key_id))
         user, key = found[0]
         await accounts.revoke_key(user.id, key.id)
         return f"{key.hint} of {user.name} is revoked."
@@ -259,13 +259,14 @@ async def _awaited(work: Awaitable[T]) -> T:
 
 async def user_called(name: str, accounts: AccountService) -> User:
     from app.errors import NotFound
+    from app.language import Said
     from app.security import name_key
 
     wanted = name_key(name)
     for user in await accounts.list_users():
         if user.name_key == wanted:
             return user
-    raise NotFound(f"There is no user called {name}. See `inglenook users list`.")
+    raise NotFound(Said("command-no-user", name=name))
 
 
 def _password(from_stdin: bool) -> str:

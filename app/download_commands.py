@@ -245,6 +245,7 @@ def _end(status: dict[str, Any]) -> None:
 
 def _say_plan(repo: str, plan: dict[str, Any], *, anyway: bool) -> None:
     from app.errors import Conflict
+    from app.language import Said
 
     fit, num_files = plan["fit"], len(plan["files"])
     verdict = str(fit["verdict"])
@@ -259,7 +260,7 @@ def _say_plan(repo: str, plan: dict[str, Any], *, anyway: bool) -> None:
     elif verdict == "unknown" or anyway:
         print(f"Whether it fits: {fit['reason']}", file=sys.stderr)
     else:
-        raise Conflict(f"{fit['reason']} To download it all the same, add --anyway.")
+        raise Conflict(Said("command-anyway", reason=fit["reason"]))
 
 
 # --- helpers --------------------------------------------------------------------------------------------------------
@@ -282,6 +283,7 @@ def _at_desk(data_dir: Path | None, work: Callable[[Desk], Awaitable[T]]) -> T:
 
 async def _find(desk: Desk, which: str) -> dict[str, Any]:
     from app.errors import NotFound
+    from app.language import Said
 
     everything = await desk.list()
     by_id = [each for each in everything if which and each["id"].startswith(which)]
@@ -289,8 +291,7 @@ async def _find(desk: Desk, which: str) -> dict[str, Any]:
     by_name = [each for each in everything if wanted in (each["repo"].casefold(), _name(each).casefold())]
     found = by_id or by_name
     if len(found) != 1:
-        how_many = "More than one" if found else "No"
-        raise NotFound(f"{how_many} download is '{which}'. See `inglenook models downloads`.")
+        raise NotFound(Said("command-download-many" if found else "command-download-none", download=which))
     return found[0]
 
 

@@ -16,6 +16,7 @@ import httpx
 
 from app.errors import AppError, Conflict
 from app.instance import AlreadyRunning, Instance, note_of
+from app.language import Said
 from app.security import SESSION_COOKIE
 from app.services.accounts import AccountService
 from app.services.container import Services
@@ -121,7 +122,7 @@ class _Server:
     async def open(cls, url: str, accounts: AccountService) -> AsyncIterator[_Server]:
         admins = [each for each in await accounts.list_users() if each.role is UserRole.ADMIN and each.is_active]
         if not admins:
-            raise Conflict(f"Inglenook runs at {url} without an admin. Make one: inglenook users add NAME --admin.")
+            raise Conflict(Said("command-no-admin", url=url))
         session = await accounts.start_session(admins[0], user_agent="inglenook models")
         headers = {"Cookie": f"{SESSION_COOKIE}={session}"}
         try:
@@ -160,11 +161,11 @@ class _Server:
         try:
             response = await self._client.request(method, path, **options)
         except httpx.HTTPError as error:
-            raise ServerSaysNo(f"Inglenook at {self._client.base_url} does not answer ({error}). Try again.") from error
+            raise ServerSaysNo(Said("command-no-answer", url=str(self._client.base_url), detail=str(error))) from error
         if response.is_success:
             answer: dict[str, Any] = response.json() if response.content else {}
             return answer
         try:
-            raise ServerSaysNo(str(response.json()["error"]["message"]))
+            raise ServerSaysNo(Said("error-words", detail=str(response.json()["error"]["message"])))
         except (ValueError, KeyError, TypeError) as error:
-            raise ServerSaysNo(f"Inglenook answers with {response.status_code}. Its log may say why.") from error
+            raise ServerSaysNo(Said("command-odd-answer", status=response.status_code)) from error

@@ -18,6 +18,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from app.language import Said
@@ -31,10 +32,15 @@ from engine.errors import (
     QueueFull,
     TemplateError,
 )
+from store.errors import AnswerInProgress, DatabaseTooNew, LastAdmin, MigrationFailed, StoreError
 
 
 class AppError(Exception):
-    """`str(error)` is a sentence for a person: what happened, and what to do. Of those that pages show it is `Said`."""
+    """What happened, and what to do: `str(error)` in English, `message` in the language of whoever reads it."""
+
+    def __init__(self, message: Said) -> None:
+        super().__init__(message)
+        self.message = message
 
 
 class NotFound(AppError):
@@ -56,7 +62,7 @@ class NotSignedIn(AppError):
 class InvalidInput(AppError):
     """`field` names the input to be corrected."""
 
-    def __init__(self, message: str, *, field: str | None = None) -> None:
+    def __init__(self, message: Said, *, field: str | None = None) -> None:
         super().__init__(message)
         self.field = field
 
@@ -70,7 +76,7 @@ class Conflict(AppError):
 
 
 class TooManyAttempts(AppError):
-    def __init__(self, message: str, *, retry_after_s: int) -> None:
+    def __init__(self, message: Said, *, retry_after_s: int) -> None:
         super().__init__(message)
         self.retry_after_s = retry_after_s
 
@@ -88,7 +94,7 @@ class HubRefused(HubError):
 
 
 class HubBusy(HubError):
-    def __init__(self, message: str, *, retry_after_s: int | None = None) -> None:
+    def __init__(self, message: Said, *, retry_after_s: int | None = None) -> None:
         super().__init__(message)
         self.retry_after_s = retry_after_s
 
@@ -96,7 +102,7 @@ class HubBusy(HubError):
 class ModelUnavailable(AppError):
     """The model exists but cannot answer now."""
 
-    def __init__(self, message: str, *, retry_after_s: int | None = None) -> None:
+    def __init__(self, message: Said, *, retry_after_s: int | None = None) -> None:
         super().__init__(message)
         self.retry_after_s = retry_after_s
 
@@ -108,6 +114,14 @@ _ENGINE_MESSAGES: tuple[tuple[type[EngineError], str], ...] = (        # most sp
     (ModelLoadError, "load"),
     (EngineFailed, "engine"),
     (EngineError, "inside"),
+)
+
+_STORE_MESSAGES: tuple[tuple[type[StoreError], str], ...] = (
+    (AnswerInProgress, "answer-in-progress"),
+    (LastAdmin, "last-admin"),
+    (DatabaseTooNew, "database-too-new"),
+    (MigrationFailed, "migration"),
+    (StoreError, "store"),
 )
 
 _STATUS: tuple[tuple[type[Exception], int, str, str | None], ...] = (
@@ -134,18 +148,32 @@ _STATUS: tuple[tuple[type[Exception], int, str, str | None], ...] = (
 )
 
 
-def said(error: Exception) -> str:
-    """What to tell a person: `Said` wherever pages can say it in their reader's language."""
+def said(error: Exception) -> Said:
+    """What to tell a person. Errors of the engine and the store know no catalogue: they are told by their kind and
+    attributes, and keep their own words where those are all there is.
+    """
     match error:
+        case AppError():
+            return error.message
         case ContextLengthExceeded(input_index=None):
             return Said("error-context", count=error.num_prompt_tokens, limit=error.max_model_len)
+        case ContextLengthExceeded():
+            return Said(
+                "error-context-input", count=error.num_prompt_tokens, limit=error.max_model_len,
+                index=str(error.input_index),
+            )
         case QueueFull():
             return Said("error-queue-full", seconds=error.retry_after_s)
         case EngineError():
-            kind = next(name for kind, name in _ENGINE_MESSAGES if isinstance(error, kind))
-            return Said(f"error-{kind}", detail=str(error))
-    sentence = error.args[0] if error.args else ""
-    return sentence if isinstance(sentence, Said) else str(error)
+            return _said_by_kind(error, _ENGINE_MESSAGES)
+        case StoreError():
+            return _said_by_kind(error, _STORE_MESSAGES)
+    return Said("error-words", detail=str(error))
+
+
+def _said_by_kind(error: Exception, messages: Sequence[tuple[type[Exception], str]]) -> Said:
+    name = next(name for kind, name in messages if isinstance(error, kind))
+    return Said(f"error-{name}", detail=str(error))
 
 
 def status_of(error: Exception) -> tuple[int, str, str | None]:

@@ -57,7 +57,8 @@ class Language:
 
 class Said(str):
     """A sentence for people: itself in English, as logs, the API and the command line have it, and with its message, so
-    that a page says it in its reader's language. It passes for a string wherever one is handed on.
+    that a page says it in its reader's language. It passes for a string wherever one is handed on. One may be a
+    variable of another.
     """
 
     __slots__ = ("message_id", "variables")
@@ -70,17 +71,26 @@ class Said(str):
         said.message_id, said.variables = message_id, variables
         return said
 
+    def __getnewargs_ex__(self) -> tuple[tuple[str], dict[str, Any]]:
+        """So that it can be copied, as `asdict` does."""
+        return (self.message_id,), dict(self.variables)
+
 
 def in_language(text: str, language: Language) -> str:
     """What was `Said`, in this language; any other text as it is."""
-    return language(text.message_id, **text.variables) if isinstance(text, Said) else text
+    if not isinstance(text, Said):
+        return text
+    return language(text.message_id, **{
+        name: in_language(value, language) if isinstance(value, str) else value
+        for name, value in text.variables.items()
+    })
 
 
 def kept(text: str) -> str:
     """To be stored as text, with all that `Said` knows behind a mark that nobody types."""
     if not isinstance(text, Said):
         return text
-    return f"{text}{_MARK}{json.dumps([text.message_id, dict(text.variables)])}"
+    return f"{text}{_MARK}{json.dumps(_packed(text))}"
 
 
 def said_again(stored: str) -> str:
@@ -89,10 +99,23 @@ def said_again(stored: str) -> str:
     if not mark:
         return stored
     try:
-        message_id, variables = json.loads(told)
-        return Said(message_id, **variables)
-    except (LookupError, TypeError, ValueError):        # of another version, or cut off
+        return _unpacked(json.loads(told))
+    except (LookupError, TypeError, ValueError, RecursionError):        # of another version, or cut off
         return sentence
+
+
+def _packed(said: Said) -> list[Any]:
+    """Messages within messages too."""
+    return [said.message_id, {
+        name: _packed(value) if isinstance(value, Said) else value for name, value in said.variables.items()
+    }]
+
+
+def _unpacked(packed: list[Any]) -> Said:
+    message_id, variables = packed
+    return Said(message_id, **{
+        name: _unpacked(value) if isinstance(value, list) else value for name, value in variables.items()
+    })
 
 
 @cache

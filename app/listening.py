@@ -9,6 +9,7 @@ import socket
 import psutil
 
 from app.errors import AppError
+from app.language import Said
 from app.settings import Settings
 
 
@@ -28,7 +29,7 @@ def listen(settings: Settings) -> socket.socket:
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
     except OSError as error:
-        raise CannotListen(f"'{host}' is no address of this machine. Choose another --host.") from error
+        raise CannotListen(Said("listen-no-address", host=host)) from error
     listener = socket.socket(family, kind, protocol)
     try:
         if os.name == "posix":      # elsewhere it would let two servers share one port
@@ -38,10 +39,8 @@ def listen(settings: Settings) -> socket.socket:
     except OSError as error:
         listener.close()
         if error.errno == errno.EADDRINUSE:
-            raise PortInUse(
-                f"Port {port} is in use{_by_whom(port)}. Stop that program, or choose another port with --port."
-            ) from error
-        raise CannotListen(f"Cannot listen on {host}, port {port}: {error.strerror}. Choose another.") from error
+            raise PortInUse(Said("listen-in-use", port=str(port), by=_by_whom(port))) from error
+        raise CannotListen(Said("listen-not", host=host, port=str(port), detail=str(error.strerror))) from error
     return listener
 
 
@@ -52,12 +51,12 @@ def url_of(listener: socket.socket) -> str:
     return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"
 
 
-def _by_whom(port: int) -> str:
+def _by_whom(port: int) -> Said | str:
     """ " by NAME (process 123)" where the system tells us."""
     try:
         for other in psutil.net_connections("tcp"):
             if other.status == psutil.CONN_LISTEN and other.laddr and other.laddr.port == port and other.pid:
-                return f" by {psutil.Process(other.pid).name()} (process {other.pid})"
+                return Said("listen-by", name=psutil.Process(other.pid).name(), process=str(other.pid))
     except (psutil.Error, OSError):
         pass        # other people's processes are not always ours to see
     return ""

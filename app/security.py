@@ -36,7 +36,7 @@ def waste_time_of_verifying(password: str) -> None:
     hash_password(password)
 
 
-def password_problem(password: str) -> str | None:
+def password_problem(password: str) -> Said | None:
     """Why this cannot become a password, as a sentence; None if it can."""
     if len(password) < MIN_PASSWORD_CHARS:
         return Said("error-password-short", count=MIN_PASSWORD_CHARS)
@@ -52,7 +52,7 @@ def clean_name(name: str) -> str:
     return unicodedata.normalize("NFC", " ".join(name.split()))
 
 
-def name_problem(name: str) -> str | None:
+def name_problem(name: str) -> Said | None:
     """Why this cleaned name cannot be used, as a sentence; None if it can."""
     if not name:
         return Said("error-name-missing")

@@ -11,6 +11,7 @@ from fastapi import Depends, Request
 from pydantic_core import from_json
 
 from app.errors import NotAllowed, NotSignedIn
+from app.language import Said
 from app.services.container import Services
 from engine.errors import InvalidRequest
 from store.tables import User, UserRole
@@ -27,7 +28,7 @@ async def _user(request: Request) -> User:
     """`app.middleware` has found out who it is, and refuses who it does not know; this only states it once more."""
     user: User | None = request.state.user
     if user is None:
-        raise NotSignedIn("Sign in, or send an API key.")
+        raise NotSignedIn(Said("error-not-signed-in"))
     return user
 
 
@@ -50,7 +51,7 @@ CurrentUser = Annotated[User, Depends(_user)]
 
 async def _admin(user: CurrentUser) -> User:
     if user.role is not UserRole.ADMIN:
-        raise NotAllowed("Only admins may do this. Ask one.")
+        raise NotAllowed(Said("error-admins-only"))
     return user
 
 

@@ -20,6 +20,7 @@ from fastapi.responses import Response
 from app.api.dependencies import Admin, JsonObject, ServicesOf
 from app.errors import InvalidInput
 from app.hub.client import FoundModel, Sort
+from app.language import Said
 from app.services.downloads import DownloadRules
 
 router = APIRouter(include_in_schema=False, prefix="/hub")
@@ -94,7 +95,7 @@ async def set_rules(services: ServicesOf, _admin: Admin, body: JsonObject) -> di
     try:
         rules = DownloadRules(**asdict(services.downloads.rules) | body)
     except TypeError as error:
-        raise InvalidInput("There are the rules layout, bytes_per_s and hours.", field="rules") from error
+        raise InvalidInput(Said("download-rules-known"), field="rules") from error
     await services.downloads.set_rules(rules)
     return asdict(services.downloads.rules)
 
@@ -113,7 +114,7 @@ async def set_token(services: ServicesOf, _admin: Admin, body: JsonObject) -> di
 def _text(body: dict[str, Any], name: str) -> str:
     value = body.get(name, "")
     if not isinstance(value, str):
-        raise InvalidInput(f"{name} must be a text.", field=name)
+        raise InvalidInput(Said("error-must-be-text", name=name), field=name)
     return value
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from app.found.model import Found, below, found_gguf
+from app.language import Said
 from engine.errors import ModelLoadError
 from engine.select import select_backend
 
@@ -52,5 +53,5 @@ def _problem(snapshot: Path) -> str:
     try:
         select_backend(snapshot)
     except ModelLoadError as error:
-        return str(error).replace(snapshot.name, "It", 1)
+        return Said("found-unfit", detail=str(error).replace(snapshot.name, "It", 1))
     return ""

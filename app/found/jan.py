@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from app.found.model import Found, below, found_gguf
+from app.language import Said
 
 APP = "Jan"
 
@@ -27,7 +28,7 @@ def find(data: Path) -> Iterator[Found]:
             if found := found_gguf(APP, name, path):
                 yield found
         else:
-            yield Found(app=APP, name=name, path=path, size_bytes=0, problem=f"{path} is gone.")
+            yield Found(app=APP, name=name, path=path, size_bytes=0, problem=Said("found-gone", path=str(path)))
 
 
 def _values(path: Path) -> dict[str, str]:

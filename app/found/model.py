@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from app.language import Said
 from engine.gguf import parts_by_name
 
 MAX_ENTRIES = 20_000            # of one folder and all below it; a scan of a strange disk ends
@@ -30,7 +31,7 @@ def found_gguf(app: str, name: str, path: Path, pin: str = "") -> Found | None:
         return None
     missing = next((part for part in parts if not part.is_file()), None)
     size_bytes = sum(part.stat().st_size for part in parts if part != missing and part.is_file())
-    problem = f"{missing.name} is missing." if missing else ""
+    problem = Said("found-part-missing", file=missing.name) if missing else ""
     return Found(app=app, name=name, path=path, size_bytes=size_bytes, pin=pin, problem=problem)
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from app.found.model import Found, below
+from app.language import Said
 
 APP = "Ollama"
 
@@ -53,10 +54,10 @@ def _found(name: str, layers: list[dict[str, Any]], blobs: Path) -> Found:
     weights = [layer for layer in layers if layer.get("mediaType") == _WEIGHTS]
     digest = _DIGEST.fullmatch(str(weights[0].get("digest"))) if len(weights) == 1 else None
     if digest is None:
-        return Found(app=APP, name=name, path=blobs, size_bytes=0, problem="Its weights are in no GGUF file.")
+        return Found(app=APP, name=name, path=blobs, size_bytes=0, problem=Said("found-no-gguf"))
     path = blobs / f"sha256-{digest[1]}"
-    problem = "" if path.is_file() else "Ollama has not downloaded it whole."
+    problem = "" if path.is_file() else Said("found-not-whole", app=APP)
     if any(layer.get("mediaType") == _ADAPTER for layer in layers):
-        problem = problem or "It has an adapter over it. Add both files by their paths, with --lora."
+        problem = problem or Said("found-adapter")
     size_bytes = path.stat().st_size if path.is_file() else 0
     return Found(app=APP, name=name, path=path, size_bytes=size_bytes, pin=digest[0], problem=problem)

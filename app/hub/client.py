@@ -22,6 +22,7 @@ import httpx
 
 from app.errors import HubBusy, HubError, HubRefused, HubUnreachable, InvalidInput, NotFound
 from app.hub.files import RemoteFile, Variant, is_good_name, variants_of
+from app.language import Said
 
 Sort = Literal["downloads", "likes", "lastModified", "createdAt", "trendingScore"]
 
@@ -93,7 +94,7 @@ class HubClient:
         }
         answer = await self._json("/api/models", {name: value for name, value in query.items() if value})
         if not isinstance(answer, list):
-            raise _odd("a list of models")
+            raise _odd(Said("hub-wanted-list"))
         return [_found(each) for each in answer if isinstance(each, dict) and isinstance(each.get("id"), str)]
 
     async def page(self, repo: str, revision: str = "main") -> ModelPage:
@@ -101,10 +102,10 @@ class HubClient:
         path = f"/api/models/{repo}/revision/{quote(revision, safe='')}"
         answer = await self._json(path, {"blobs": "true"}, of_repo=repo)
         if not isinstance(answer, dict) or not isinstance(answer.get("sha"), str):
-            raise _odd(f"what there is to know of {repo}")
+            raise _odd(Said("hub-wanted-page", repo=repo))
         commit_sha = answer["sha"]
         if not (commit_sha.isascii() and commit_sha.isalnum() and len(commit_sha) <= 64):
-            raise _odd("a commit")
+            raise _odd(Said("hub-wanted-commit"))
         files = tuple(_file(each) for each in _list(answer, "siblings") if _is_file(each))
         return ModelPage(
             model=_found({"id": repo} | answer), commit_sha=commit_sha, variants=variants_of(files), files=files
@@ -126,7 +127,7 @@ class HubClient:
 
     def check_online(self) -> None:
         if self._is_offline:
-            raise HubUnreachable("The model hub is switched off here (hub_offline, or HF_HUB_OFFLINE).")
+            raise HubUnreachable(Said("hub-off"))
 
     async def get(self, url: str, query: Mapping[str, Any] | None = None, *, of_repo: str = "") -> httpx.Response:
         """Of the hub itself, redirects within it followed: a repository may have been renamed."""
@@ -137,13 +138,13 @@ class HubClient:
                 check_answer(response, of_repo)
                 return response
             url, query = self.within_hub(str(response.url), response.headers.get("location", "")), None
-        raise HubError("The model hub sends us in a circle. Try again later.")
+        raise HubError(Said("hub-circle"))
 
     def within_hub(self, url: str, location: str) -> str:
         """Where a redirect leads, on the hub's own host. Raises HubError where it leads elsewhere."""
         target = httpx.URL(url).join(location)
         if not same_origin(target, httpx.URL(self.endpoint)):
-            raise HubError("The model hub sends us to another host, where none is due. Check hub_endpoint.")
+            raise HubError(Said("hub-elsewhere"))
         return str(target)
 
     def _all_headers(self) -> dict[str, str]:
@@ -156,7 +157,7 @@ class HubClient:
                 async for chunk in response.aiter_bytes():
                     body += chunk
                     if len(body) > MAX_ANSWER_BYTES:
-                        raise HubError("The model hub's answer has no end. Try again later.")
+                        raise HubError(Said("hub-endless"))
         except httpx.HTTPError as error:
             raise unreachable(self.endpoint, error) from error
         plain = [(name, value) for name, value in response.headers.multi_items() if name not in _OF_THE_WIRE]
@@ -167,7 +168,7 @@ class HubClient:
         try:
             return response.json()
         except ValueError as error:
-            raise _odd("JSON") from error
+            raise _odd(Said("hub-wanted-json")) from error
 
 
 def user_agent() -> dict[str, str]:
@@ -182,7 +183,7 @@ def check_repo(repo: str) -> None:
         for part in parts
     )
     if not is_good or ".." in repo or "--" in repo:
-        raise InvalidInput(f"'{repo[:200]}' is no repository. Write it as owner/name.", field="repo")
+        raise InvalidInput(Said("hub-no-repository", repo=repo[:200]), field="repo")
 
 
 def same_origin(one: httpx.URL, other: httpx.URL) -> bool:
@@ -192,26 +193,20 @@ def same_origin(one: httpx.URL, other: httpx.URL) -> bool:
 def check_answer(response: httpx.Response, repo: str = "") -> None:
     """Raises what a person should read of a status that is no success."""
     status = response.status_code
-    what = repo or "it"
+    what = repo or Said("hub-what")
     if status < 400:
         return
     if status in (401, 403):
         if response.headers.get("x-error-code") == "GatedRepo":
-            raise HubRefused(
-                f"{what} is gated: its makers want to know who uses it. Accept their terms on its page at the hub, and "
-                "enter a token of that account here (inglenook models token)."
-            )
-        raise HubRefused(
-            f"The hub does not let us have {what}: it does not exist, is private, or wants a token. Check its name, "
-            "and enter a token (inglenook models token)."
-        )
+            raise HubRefused(Said("hub-gated", what=what))
+        raise HubRefused(Said("hub-refused", what=what))
     if status == 404:
-        raise NotFound(f"The hub has no {what}, or not this version or file of it. Check the name.")
+        raise NotFound(Said("hub-not-found", what=what))
     if status == 429 or status == 503:
         seconds = retry_after_s(response.headers)
-        wait = f" It asks to wait {seconds} s." if seconds else " Try again in a while."
-        raise HubBusy(f"The model hub has too much to do.{wait}", retry_after_s=seconds)
-    raise HubError(f"The model hub answers with an error ({status}). Try again later.")
+        message = Said("hub-busy-for", seconds=seconds) if seconds else Said("hub-busy")
+        raise HubBusy(message, retry_after_s=seconds)
+    raise HubError(Said("hub-error", status=status))
 
 
 def retry_after_s(headers: httpx.Headers, most_s: int = 3600) -> int | None:
@@ -229,16 +224,16 @@ def retry_after_s(headers: httpx.Headers, most_s: int = 3600) -> int | None:
 def unreachable(endpoint: str, error: httpx.HTTPError) -> HubUnreachable:
     host = httpx.URL(endpoint).host
     if isinstance(error, httpx.TimeoutException):
-        return HubUnreachable(f"{host} does not answer. Check this machine's network, or try again later.")
-    return HubUnreachable(f"{host} cannot be reached. Check this machine's network; all else here works without it.")
+        return HubUnreachable(Said("hub-silent", host=host))
+    return HubUnreachable(Said("hub-unreachable", host=host))
 
 
 def _port(url: httpx.URL) -> int | None:
     return url.port or {"https": 443, "http": 80}.get(url.scheme)
 
 
-def _odd(wanted: str) -> HubError:
-    return HubError(f"The model hub did not answer with {wanted}. Check hub_endpoint, or try again later.")
+def _odd(wanted: Said) -> HubError:
+    return HubError(Said("hub-odd", wanted=wanted))
 
 
 def _list(answer: Mapping[str, Any], key: str) -> Sequence[Any]:

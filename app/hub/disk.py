@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.errors import Conflict
+from app.language import Said
 
 KEPT_FREE_BYTES = 2 * 10**9         # of the volume: the database must go on being written
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
@@ -35,20 +36,22 @@ class Disk:
         free = self.free(folder)
         if needed_bytes + promised_bytes + self.kept_free_bytes <= free:
             return
-        beside = f", {in_gb(promised_bytes)} are promised to other downloads" if promised_bytes else ""
-        raise NoRoom(
-            f"There is no room: {in_gb(needed_bytes)} are still to come{beside}, {in_gb(self.kept_free_bytes)} of the "
-            f"disk stay free, and {in_gb(free)} are free in {folder}. Free "
-            f"{in_gb(needed_bytes + promised_bytes + self.kept_free_bytes - free)} and try again."
-        )
+        raise NoRoom(Said(
+            "disk-no-room-beside" if promised_bytes else "disk-no-room",
+            needed=in_gb(needed_bytes), promised=in_gb(promised_bytes), kept=in_gb(self.kept_free_bytes),
+            free=in_gb(free), folder=str(folder),
+            lacking=in_gb(needed_bytes + promised_bytes + self.kept_free_bytes - free),
+        ))
 
     def check_while_running(self, folder: Path) -> None:
         if (free := self.free(folder)) < self.kept_free_bytes:
             raise self.full(folder, free)
 
     def full(self, folder: Path, free: int | None = None) -> NoRoom:
-        left = "" if free is None else f" ({in_gb(free)} are left of {in_gb(self.kept_free_bytes)} that stay free)"
-        return NoRoom(f"The disk of {folder} is full{left}. Free some space, then resume: nothing is lost.")
+        if free is None:
+            return NoRoom(Said("disk-full", folder=str(folder)))
+        kept = in_gb(self.kept_free_bytes)
+        return NoRoom(Said("disk-nearly-full", folder=str(folder), free=in_gb(free), kept=kept))
 
 
 def in_gb(num_bytes: int) -> str:

@@ -13,6 +13,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from app.errors import InvalidInput, NotFound
+from app.language import Said
 
 DEFAULT_QUANTISATIONS = ("Q4_K_M", "Q4_K_S", "Q4_0", "Q4_1", "Q5_K_M", "Q6_K", "Q8_0")      # the first that there is
 MAX_NAME_CHARS = 512
@@ -96,7 +97,7 @@ def choose(variants: Sequence[Variant], wanted: str, repo: str) -> Variant:
     what there is.
     """
     if not variants:
-        raise NotFound(f"{repo} holds no model file in a format that is read here: no GGUF and no safetensors.")
+        raise NotFound(Said("hub-no-model-file", repo=repo))
     if not wanted:
         return _usual(variants)
     by_file = [each for each in variants if any(file.name == wanted for file in each.files)]
@@ -105,17 +106,14 @@ def choose(variants: Sequence[Variant], wanted: str, repo: str) -> Variant:
     if len(found) == 1:
         return found[0]
     known = ", ".join(each.label for each in variants[:_MAX_LISTED])
-    raise NotFound(f"{repo} has no '{wanted[:200]}'. It has: {known}.")
+    raise NotFound(Said("hub-no-variant", repo=repo, wanted=wanted[:200], known=known))
 
 
 def check_whole(variant: Variant, repo: str) -> None:
     """Raises InvalidInput that names a part which is not there."""
     if variant.missing:
-        more = f" and {len(variant.missing) - 1} more" if len(variant.missing) > 1 else ""
-        raise InvalidInput(
-            f"{repo} is incomplete: {variant.missing[0]}{more} is missing there. Choose another file or repository.",
-            field="model",
-        )
+        message = Said("hub-incomplete", repo=repo, file=variant.missing[0], more=len(variant.missing) - 1)
+        raise InvalidInput(message, field="model")
 
 
 def part_of(name: str) -> tuple[str, int, int] | None:

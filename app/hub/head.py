@@ -13,6 +13,7 @@ from app.errors import HubError
 from app.hub.client import HubClient
 from app.hub.files import RemoteFile, Variant
 from app.hub.source import Source
+from app.language import Said
 from engine.gguf import GgufHeader, header_from
 from engine.gguf_reader import RawHeader, parse_raw_header
 
@@ -41,7 +42,7 @@ async def read_remote_header(client: HubClient, repo: str, commit_sha: str, vari
     """Raises ModelLoadError for a header that cannot be used, HubError where it cannot be had."""
     files = [file for file in variant.weight_files if file.name.lower().endswith(".gguf")]
     if not files:
-        raise HubError(f"{variant.label} of {repo} is no GGUF: only of those it is known beforehand whether they fit.")
+        raise HubError(Said("hub-no-gguf", label=variant.label, repo=repo))
     limit = asyncio.Semaphore(NUM_AT_ONCE)
 
     async def read(file: RemoteFile) -> RawHeader:
@@ -63,7 +64,7 @@ async def _read(source: Source, file: RemoteFile) -> RawHeader:
             return await asyncio.to_thread(parse_raw_header, name, _Head(bytes(head), file.size_bytes), file.size_bytes)
         except _EndsTooEarly:
             if len(head) >= MOST_BYTES:
-                raise HubError(f"{name} has a header of more than {MOST_BYTES >> 20} MiB.") from None
+                raise HubError(Said("hub-long-header", file=name, size=MOST_BYTES >> 20)) from None
         wanted *= 2
 
 
@@ -74,4 +75,4 @@ async def _fetch(source: Source, head: bytearray, end: int) -> None:
         async for chunk in response.aiter_raw():
             head += chunk[: end - len(head)]
     if len(head) < end:
-        raise HubError("The connection ended in the middle of a header. Try again.")
+        raise HubError(Said("hub-header-cut"))

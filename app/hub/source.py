@@ -17,6 +17,7 @@ import httpx
 from app.errors import HubError
 from app.hub.client import HubClient, check_answer, same_origin, unreachable
 from app.hub.files import RemoteFile
+from app.language import Said
 
 MAX_REDIRECTS = 5
 _CONTENT_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+|\*)")
@@ -89,7 +90,7 @@ class Source:
             if not same_origin(target, httpx.URL(self._client.endpoint)):
                 return _Location(self._checked(str(target)), is_hub=False)
             url = str(target)
-        raise HubError("The model hub sends us in a circle. Try again later.")
+        raise HubError(Said("hub-circle"))
 
     def _check_identity(self, response: httpx.Response) -> None:
         """What the hub says of the file now, where it does: its content's hash, as an ETag, and its size."""
@@ -106,37 +107,34 @@ class Source:
         status, headers = response.status_code, response.headers
         if not location.is_hub and status in (401, 403, 404, 410):
             self.forget_location()
-            raise HubError(f"The address of {self._file.name} has expired. Resume the download.")
+            raise HubError(Said("hub-expired", file=self._file.name))
         if response.is_redirect:
             self.forget_location()
-            raise HubError("The source sends us somewhere else in the middle of a file. Try again later.")
+            raise HubError(Said("hub-sent-away"))
         if status == 416:
             raise self._changed()
         check_answer(response, self._repo)
         if headers.get("content-encoding", "identity") != "identity":
-            raise IgnoresRanges(f"The source of {self._file.name} sends it compressed, unasked.")
+            raise IgnoresRanges(Said("hub-compressed", file=self._file.name))
         if etag and headers.get("etag", etag) != etag:
             raise self._changed()
         if status == 200 and not is_whole:
-            raise IgnoresRanges(f"The source of {self._file.name} sends the whole file where a part was asked for.")
+            raise IgnoresRanges(Said("hub-whole-file", file=self._file.name))
         if status == 206:
             found = _CONTENT_RANGE.fullmatch(headers.get("content-range", "").strip())
             if found is None or int(found[1]) != start or int(found[2]) >= end:
-                raise IgnoresRanges(f"The source of {self._file.name} sends another part than was asked for.")
+                raise IgnoresRanges(Said("hub-other-part", file=self._file.name))
             if found[3] not in ("*", str(self._file.size_bytes)):
                 raise self._changed()
         elif status != 200:
-            raise HubError(f"The source of {self._file.name} answers with {status}. Try again later.")
+            raise HubError(Said("hub-source-error", file=self._file.name, status=status))
         elif headers.get("content-length", str(self._file.size_bytes)) != str(self._file.size_bytes):
             raise self._changed()
 
     def _checked(self, url: str) -> str:
         if self._client.endpoint.startswith("https://") and not url.startswith("https://"):
-            raise HubError("The model hub sends us to an address without encryption. It was not followed.")
+            raise HubError(Said("hub-unencrypted"))
         return url
 
     def _changed(self) -> SourceChanged:
-        return SourceChanged(
-            f"{self._file.name} is not the file any more that was begun: it was replaced at its source. Resume, and "
-            "the new one is downloaded from its beginning."
-        )
+        return SourceChanged(Said("hub-changed", file=self._file.name))

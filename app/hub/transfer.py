@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from io import FileIO
 from pathlib import Path
 
-from app.errors import HubBusy, HubError, HubRefused, NotFound
+from app.errors import HubBusy, HubError, HubRefused, NotFound, said
 from app.hub.client import HubClient
 from app.hub.disk import NO_SPACE, Disk, NoRoom
 from app.hub.files import RemoteFile
@@ -24,6 +24,7 @@ from app.hub.layout import Layout
 from app.hub.pace import Pace, Patience
 from app.hub.source import IgnoresRanges, Source, SourceChanged
 from app.hub.verify import Stopped, is_right
+from app.language import Said
 
 NUM_CONNECTIONS = 4
 PIECE_BYTES = 32 << 20
@@ -86,10 +87,7 @@ class Transfer:
         if not await self._is_right(part, file):
             self.progress.done_bytes -= file.size_bytes
             fetch.journal.discard()
-            raise WrongContent(
-                f"{file.name} came whole, but its content is not what the hub promised, so it was thrown away. Resume "
-                "to fetch it anew; if that happens again, its source or the way to it is broken."
-            )
+            raise WrongContent(Said("hub-wrong-content", file=file.name))
         await asyncio.to_thread(fetch.note_verified)
 
     async def _is_right(self, path: Path, file: RemoteFile) -> bool:
@@ -173,7 +171,7 @@ class _Fetch:
         if isinstance(error, HubBusy) and error.retry_after_s:
             wait_s = max(wait_s, error.retry_after_s)
         self.source.forget_location()
-        self.transfer.progress.note = f"{error} (Next attempt in {wait_s:.0f} s.)"
+        self.transfer.progress.note = Said("hub-next-attempt", reason=said(error), seconds=round(wait_s))
         try:
             await self.transfer.sleep(wait_s)
         finally:
@@ -217,7 +215,7 @@ class _Fetch:
                     self._write(out, at, piece)
                     at += len(piece)
             if at < end:
-                raise HubError(f"The connection ended in the middle of {self.file.name}. Resume the download.")
+                raise HubError(Said("hub-cut", file=self.file.name))
 
     def _write(self, out: FileIO, at: int, piece: bytes) -> None:
         with self._telling_when_full():

@@ -140,7 +140,7 @@ class ChatService:
         try:
             conversation = await home.run(messages.edit_answer, user_id, answer_id, text)
         except AnswerInProgress as error:
-            raise Conflict(str(error)) from error
+            raise Conflict(Said("error-answer-in-progress")) from error
         if home is self._temporary.memory and conversation is not None and conversation.current_message_id is not None:
             self._temporary.note(conversation, conversation.current_message_id)
         self._announce(user_id, conversation)

@@ -14,13 +14,14 @@ from typing import Any
 
 import structlog
 
-from app.errors import AppError, Conflict
+from app.errors import AppError, Conflict, said
 from app.hub.disk import Disk, NoRoom
 from app.hub.files import RemoteFile
 from app.hub.layout import Layout, layout_of
 from app.hub.pace import Patience
 from app.hub.transfer import Progress, Transfer, bytes_here
 from app.instance import AlreadyRunning, Instance
+from app.language import Said, kept
 from app.services.changes import Change, Changes
 from app.services.download_rules import DownloadRules, RuleBook
 from app.services.download_status import DownloadStatus, Meter, status_of_row, status_of_running
@@ -97,7 +98,7 @@ class DownloadQueue:
 
     async def check_is_ours(self) -> None:
         if not await self._take():
-            raise Conflict("Another Inglenook is downloading into this data folder. Wait for its end, or end it.")
+            raise Conflict(Said("download-by-other"))
 
     @property
     def rules(self) -> DownloadRules:
@@ -149,7 +150,8 @@ class DownloadQueue:
         for name, value in values.items():
             setattr(row, name, value)
         try:
-            await self._db.run(downloads.change, row.id, values)
+            stored = {name: kept(value) if isinstance(value, Said) else value for name, value in values.items()}
+            await self._db.run(downloads.change, row.id, stored)
         except StoreError as error:
             log.warning("a download's state could not be stored", repo=row.repo, reason=str(error))
 
@@ -262,12 +264,12 @@ class DownloadQueue:
 
     def _waits_for(self, row: Download) -> str:
         if not self._may_run(row):
-            return "Goes on when Inglenook runs, or when it is pulled again."
+            return Said("download-waits-for-start")
         if self._book.wait_s() > 0:
-            return f"Waits for the hours in which downloads may run, {self.rules.hours}."
+            return Said("download-waits-for-hours", hours=self.rules.hours)
         if self._instance is None:
-            return "Waits for another Inglenook that is downloading into the same data folder."
-        return "Waits until another download is done."
+            return Said("download-waits-for-process")
+        return Said("download-waits-for-others")
 
     async def _take(self) -> bool:
         """Whether the queue is ours. If it was not until now, another process may have changed it."""
@@ -298,11 +300,10 @@ class DownloadQueue:
 def _why(error: Exception) -> tuple[DownloadState, str]:
     match error:
         case NoRoom():
-            return DownloadState.PAUSED, str(error)
+            return DownloadState.PAUSED, said(error)
         case AppError() | StoreError():
-            return DownloadState.FAILED, str(error)
+            return DownloadState.FAILED, said(error)
         case OSError():
-            reason = f"The files cannot be written: {error.strerror or error}. Correct that, then resume."
-            return DownloadState.FAILED, reason
+            return DownloadState.FAILED, Said("download-not-written", detail=str(error.strerror or error))
     log.error("a download broke", exc_info=error)
-    return DownloadState.FAILED, "Something went wrong inside Inglenook; its log says what. Resume to try again."
+    return DownloadState.FAILED, Said("download-broke")

@@ -8,6 +8,7 @@ from datetime import datetime
 from app.errors import InvalidInput
 from app.hub.layout import LayoutName
 from app.hub.pace import Hours, Pace
+from app.language import Said
 from app.settings import Settings
 from store import settings as stored_settings
 from store.database import Database
@@ -44,9 +45,7 @@ class RuleBook:
         try:
             Settings.model_validate({f"download_{name}": value for name, value in asdict(rules).items()})
         except ValueError as error:
-            raise InvalidInput(
-                "Write hours as 22:00-06:00, and a limit of at least 1,024 bytes a second.", field="rules"
-            ) from error
+            raise InvalidInput(Said("download-rules"), field="rules") from error
         await self._db.run(stored_settings.set_of_system, SETTING, asdict(rules))
         self._apply(rules)
 

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import asyncio
 
-from app.errors import Conflict, InvalidInput, ModelNotFound, NotFound
+from app.errors import Conflict, InvalidInput, ModelNotFound, NotFound, said
 from app.hub.disk import Disk
 from app.hub.files import RemoteFile, Variant, check_whole, choose
 from app.hub.layout import Layout
 from app.hub.pace import Patience
 from app.hub.transfer import discard
+from app.language import Said
 from app.services.changes import Changes
 from app.services.download_queue import UNDER_WAY, DownloadQueue
 from app.services.download_rules import DownloadRules as DownloadRules
@@ -72,11 +73,7 @@ class DownloadService:
         await self._queue.check_is_ours()
         commit_sha, variant = await self.plan(repo, wanted)
         if variant.file_format not in runnable_formats() and not anyway:
-            raise InvalidInput(
-                f"{variant.label} of {repo} needs PyTorch, which is not installed here: pip install 'inglenook[gpu]'. "
-                "Or take a GGUF file of the same model.",
-                field="model",
-            )
+            raise InvalidInput(Said("download-needs-torch", label=variant.label, repo=repo), field="model")
         key = f"{repo}/{variant.files[0].name}"
         row = next((each for each in self._queue.rows.values() if each.key == key), None)
         if row is not None:
@@ -96,7 +93,7 @@ class DownloadService:
         """What came stays."""
         row = self._row(download_id)
         if row.state not in UNDER_WAY:
-            raise Conflict(f"{row.label} of {row.repo} is not being downloaded now.")
+            raise Conflict(Said("download-not-under-way", label=row.label, repo=row.repo))
         await self._queue.stop(row, DownloadState.PAUSED)
         return self.get(download_id)
 
@@ -110,7 +107,7 @@ class DownloadService:
             self._queue.want(row)
             return self.get(download_id)
         if row.state is not DownloadState.PAUSED:
-            raise Conflict(f"{row.label} of {row.repo} neither pauses nor has failed.")
+            raise Conflict(Said("download-not-stopped", label=row.label, repo=row.repo))
         await self._queue.enqueue(row)
         return self.get(download_id)
 
@@ -173,7 +170,7 @@ class DownloadService:
         try:
             return (await self._models.add(place, name=name, downloaded=downloaded)).id
         except InvalidInput as error:
-            raise InvalidInput(f"It came whole and unharmed, but cannot be used: {error}", field="model") from error
+            raise InvalidInput(Said("download-unusable", detail=said(error)), field="model") from error
 
     async def _model_removed(self, model_id: str) -> None:
         """Its files are gone: asked for again, it is downloaded again."""
@@ -182,5 +179,5 @@ class DownloadService:
 
     def _row(self, download_id: str) -> Download:
         if (row := self._queue.rows.get(download_id)) is None:
-            raise NotFound("There is no such download.")
+            raise NotFound(Said("download-none"))
         return row

@@ -60,7 +60,7 @@ class EngineRegistry:
         if place is None:
             return ModelStatus(ModelState.ON_DISK)
         info = place.engine.info if place.engine else None
-        return ModelStatus(place.state, place.reason, info, place.num_borrowers, place.waits_for, _about_s(place))
+        return ModelStatus(place.state, place.reason or "", info, place.num_borrowers, place.waits_for, _about_s(place))
 
     def last_window(self, model_id: str) -> int | None:
         """How many tokens it held when it was last loaded here."""
@@ -180,7 +180,7 @@ class EngineRegistry:
                 await self._wait_for(place, place.loading, model_id)
                 if place.engine is not None and place.unloading is None:
                     return place.engine, place          # though it may be drained already, for who comes next
-                if not makes_room and place.state is ModelState.FAILED:
+                if not makes_room and place.state is ModelState.FAILED and place.reason:
                     raise ModelUnavailable(place.reason)
 
     async def _wait_for(self, place: Place, loading: asyncio.Task[None], model_id: str) -> None:
@@ -193,7 +193,7 @@ class EngineRegistry:
             self._released.set()
 
     def _check_failure(self, place: Place) -> None:
-        if place.state is not ModelState.FAILED:
+        if place.state is not ModelState.FAILED or place.reason is None:
             return
         wait_s = place.failed_at_s + RETRY_AFTER_FAILURE_S - asyncio.get_running_loop().time()
         if wait_s > 0:
@@ -203,14 +203,14 @@ class EngineRegistry:
         """Ends in READY or FAILED; raises only what is no failure of the model's."""
         spec = wanted.spec
         if self._one_load.locked():
-            self._set(place, ModelState.LOADING, "Waiting until another model has loaded.", LoadWait.OTHER_LOAD)
+            self._set(place, ModelState.LOADING, Said("error-waiting-for-load"), LoadWait.OTHER_LOAD)
         else:
             self._set(place, ModelState.LOADING)
         try:
             async with self._one_load:
                 place.engine = await self._load_with_room(spec, place, makes_room)
         except EngineError as error:
-            self._fail(spec.model_id, place, said(error))
+            self._fail(spec.model_id, place, self._why(error))
             if not makes_room:
                 place.failed_at_s = -RETRY_AFTER_FAILURE_S      # whoever asks for it may have it make room
             return
@@ -236,9 +236,9 @@ class EngineRegistry:
                     self._set(place, ModelState.LOADING)
                 place.began_loading_s = asyncio.get_running_loop().time()
                 return await self.loader(spec, self._limits_now(is_picky=has_idle))
-            except OutOfMemory as error:
+            except OutOfMemory:
                 if not makes_room or not await self._make_room(place, spec.name):
-                    raise self._with_reason(error) from error
+                    raise
 
     def _limits_now(self, *, is_picky: bool) -> LoadLimits:
         """`is_picky`: rather than with little context beside others, a model is loaded in the place of an idle one."""
@@ -284,11 +284,13 @@ class EngineRegistry:
                 if place.state is ModelState.DRAINING:      # another went, or the load was given up
                     self._set(place, ModelState.READY)
 
-    def _with_reason(self, error: OutOfMemory) -> OutOfMemory:
+    def _why(self, error: EngineError) -> Said:
+        if not isinstance(error, OutOfMemory):
+            return said(error)
         pinned = " and ".join(sorted(
             model_id for model_id, place in self._places.items() if place.engine is not None and place.policy.is_pinned
         ))
-        return OutOfMemory(f"{error} Pinned, and so not unloaded for it: {pinned}.") if pinned else error
+        return Said("error-pinned", detail=said(error), models=pinned) if pinned else said(error)
 
     def _see_to_expiry(self, model_id: str, place: Place, *, at_least_s: float = 0.0) -> None:
         """An idle model's time begins anew, one in use has none."""
@@ -320,14 +322,16 @@ class EngineRegistry:
             self._set(place, ModelState.ON_DISK)
         log.info("model unloaded", model=model_id)
 
-    def _fail(self, model_id: str, place: Place, reason: str) -> None:
+    def _fail(self, model_id: str, place: Place, reason: Said) -> None:
         place.engine = None
         self._see_to_expiry(model_id, place)
         place.failed_at_s = asyncio.get_running_loop().time()
         self._set(place, ModelState.FAILED, reason)
         log.warning("model failed", model=model_id, reason=reason)
 
-    def _set(self, place: Place, state: ModelState, reason: str = "", waits_for: LoadWait | None = None) -> None:
+    def _set(
+        self, place: Place, state: ModelState, reason: Said | None = None, waits_for: LoadWait | None = None
+    ) -> None:
         place.state, place.reason, place.waits_for = state, reason, waits_for
         if state is ModelState.DRAINING:
             place.settled.clear()

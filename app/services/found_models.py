@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from app.errors import Conflict, NotFound
 from app.found.model import Found
 from app.found.scan import Places, scan
+from app.language import Said
 from app.services.model_origin import Origin
 from app.services.models import ModelService
 from app.settings import Settings
@@ -45,11 +46,11 @@ class FoundModels:
             each for each in offers if each.name.endswith(f"/{name}") or each.name.partition(":")[0] == name
         ]
         if not named:
-            raise NotFound(f"There is no file {name}, and no model of that name in another app: see `models found`.")
+            raise NotFound(Said("error-found-none", name=name))
         if len({each.path for each in named}) > 1:
             which = ", ".join(f"{each.name} ({each.app})" for each in named[:5])
-            raise Conflict(f"Several models are called so: {which}. Add one by its whole name, or by its path.")
+            raise Conflict(Said("error-found-several", which=which))
         found = named[0]
         if found.problem:
-            raise Conflict(f"{found.name} of {found.app} cannot be used. {found.problem}")
+            raise Conflict(Said("error-found-unusable", name=found.name, app=found.app, detail=found.problem))
         return await self._models.add(found.path, origin=Origin(app=found.app, name=found.name, pin=found.pin))

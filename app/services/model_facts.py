@@ -35,9 +35,9 @@ def describe(path: Path, name: str = "", adapters: Sequence[Adapter] = (), origi
     except ModelLoadError as error:
         raise InvalidInput(said(error), field="path") from error
     except OSError as error:
-        raise InvalidInput(f"{path} cannot be read: {error}. Check its permissions.", field="path") from error
+        raise InvalidInput(Said("error-path-unreadable", path=str(path), detail=str(error)), field="path") from error
     if judgement.refusal:
-        raise InvalidInput(judgement.refusal, field="path")
+        raise InvalidInput(Said("error-load", detail=judgement.refusal), field="path")
     stems = [adapter.path.stem for adapter in adapters]
     stem = _stem(path, origin)
     return Model(
@@ -127,8 +127,9 @@ def problem_of(model: Model) -> str:
     if missing is None:
         return ""
     origin = Origin.from_values(model.origin)
-    whose = f" It was {origin.app}'s." if origin.app else ""
-    return f"{missing} is gone.{whose} Put it back, or remove the model here."
+    if origin.app:
+        return Said("error-files-gone-of-app", path=str(missing), app=origin.app)
+    return Said("error-files-gone", path=str(missing))
 
 
 def as_model(model: Model, facts: dict[str, Any]) -> Model:

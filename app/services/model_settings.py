@@ -13,7 +13,8 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from app.errors import InvalidInput, ModelNotFound
+from app.errors import InvalidInput, ModelNotFound, said
+from app.language import Said
 from app.services.changes import Change, Changes
 from app.services.engines import EngineRegistry, Policy
 from engine.errors import ModelLoadError
@@ -133,7 +134,7 @@ class ModelSettingsService:
     async def set_memory_budget(self, gib: float | None) -> None:
         """From the next load on. Raises InvalidInput."""
         if gib is not None and not (isinstance(gib, int | float) and 0 < gib <= MOST_GIB):
-            raise InvalidInput(f"The memory budget is a number of GiB, of more than 0 to {MOST_GIB:,}.", field="gib")
+            raise InvalidInput(Said("error-budget", count=MOST_GIB), field="gib")
         await self._db.run(settings.set_of_system, BUDGET_KEY, gib)
         self._engines.budget_bytes = None if gib is None else int(gib * 2**30)
         self._changes.announce_all(Change("models"))
@@ -146,7 +147,7 @@ class ModelSettingsService:
     async def _find(self, model_id: str) -> Model:
         model = await self._db.read(models.get, model_id)
         if model is None:
-            raise ModelNotFound(f"There is no model '{model_id[:200]}' here.")
+            raise ModelNotFound(Said("error-no-such-model", model=model_id[:200]))
         return model
 
     async def _check_aliases(self, wanted: ModelSettings, model: Model) -> None:
@@ -156,47 +157,45 @@ class ModelSettingsService:
                 taken |= dict.fromkeys((each.id, *ModelSettings.of(each).aliases), each.name)
         for alias in wanted.aliases:
             if alias in taken or alias == model.id:
-                raise InvalidInput(
-                    f"'{alias}' is the name of {taken.get(alias, model.name)} already. Choose another alias.",
-                    field="aliases",
-                )
+                message = Said("error-alias-taken", alias=alias, model=taken.get(alias, model.name))
+                raise InvalidInput(message, field="aliases")
 
 
 def _changed(before: ModelSettings, changes: Mapping[str, Any]) -> ModelSettings:
     rules = ModelSettings()
     for name in changes:
         if name not in _CHECKS and name not in ("chat_template", "preset_id", "aliases"):
-            raise InvalidInput(f"There is no setting '{name[:100]}' of a model.", field=name)
+            raise InvalidInput(Said("error-setting-none", name=name[:100]), field=name)
     values = {name: getattr(rules, name) if value is None else value for name, value in changes.items()}
     if "aliases" in values:
         values["aliases"] = tuple(dict.fromkeys(values["aliases"]))
     return replace(before, **values)
 
 
-def _whole(low: int, high: int, what: str) -> Callable[[Any], str]:
-    def check(value: Any) -> str:
+def _whole(low: int, high: int, what_id: str) -> Callable[[Any], Said | None]:
+    def check(value: Any) -> Said | None:
         is_good = isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
-        return "" if is_good else f"{what}: give a whole number of {low:,} to {high:,}."
+        return None if is_good else Said("error-setting-number", what=Said(what_id), low=low, high=high)
 
     return check
 
 
-def _yes_or_no(what: str) -> Callable[[Any], str]:
-    return lambda value: "" if isinstance(value, bool) else f"{what}: say yes or no."
+def _yes_or_no(what_id: str) -> Callable[[Any], Said | None]:
+    return lambda value: None if isinstance(value, bool) else Said("error-setting-yes-no", what=Said(what_id))
 
 
-_CHECKS: Mapping[str, Callable[[Any], str]] = {
-    "context_tokens": _whole(LEAST_CONTEXT_TOKENS, 1 << 24, "The context, in tokens"),
-    "users": _whole(1, MOST_USERS, "Users at once"),
-    "kv_type": lambda value: "" if value in KV_TYPES else f"The KV type is one of {', '.join(KV_TYPES)}.",
-    "device": lambda value: "" if isinstance(value, str) and _DEVICE.fullmatch(value) else (
-        "The device is cpu, gpu, or gpu0, gpu1 and so on."
+_CHECKS: Mapping[str, Callable[[Any], Said | None]] = {
+    "context_tokens": _whole(LEAST_CONTEXT_TOKENS, 1 << 24, "error-setting-context"),
+    "users": _whole(1, MOST_USERS, "error-setting-users"),
+    "kv_type": lambda value: None if value in KV_TYPES else Said("error-setting-kv", known=", ".join(KV_TYPES)),
+    "device": lambda value: (
+        None if isinstance(value, str) and _DEVICE.fullmatch(value) else Said("error-setting-device")
     ),
-    "layers": _whole(0, 1000, "Layers on the GPU"),
-    "threads": _whole(1, MOST_THREADS, "Threads"),
-    "keep_alive_s": _whole(0, 10 * 365 * 86_400, "Seconds to keep it in memory"),
-    "is_preloaded": _yes_or_no("Whether to load it at the start"),
-    "is_pinned": _yes_or_no("Whether to keep it in memory"),
+    "layers": _whole(0, 1000, "error-setting-layers"),
+    "threads": _whole(1, MOST_THREADS, "error-setting-threads"),
+    "keep_alive_s": _whole(0, 10 * 365 * 86_400, "error-setting-keep-alive"),
+    "is_preloaded": _yes_or_no("error-setting-preloaded"),
+    "is_pinned": _yes_or_no("error-setting-pinned"),
 }
 
 
@@ -206,35 +205,31 @@ def _check(wanted: ModelSettings, model: Model) -> None:
         if value is not None and (problem := check(value)):
             raise InvalidInput(problem, field=name)
     if wanted.context_tokens and model.context_tokens and wanted.context_tokens > model.context_tokens:
-        raise InvalidInput(
-            f"{model.name} was trained for {model.context_tokens:,} tokens of context, and is no good beyond.",
-            field="context_tokens",
-        )
+        message = Said("error-setting-trained", model=model.name, count=model.context_tokens)
+        raise InvalidInput(message, field="context_tokens")
     if wanted.device == "cpu" and wanted.layers:
-        raise InvalidInput("On the processor alone no layers are on a GPU. Leave one of them out.", field="layers")
+        raise InvalidInput(Said("error-setting-cpu-layers"), field="layers")
     if model.embeds and (wanted.users or wanted.kv_type or wanted.chat_template or wanted.preset_id):
-        raise InvalidInput(f"{model.name} makes embeddings: it has no users at once, KV type, template or preset.")
+        raise InvalidInput(Said("error-setting-embeds", model=model.name))
     if len(wanted.aliases) > MOST_ALIASES:
-        raise InvalidInput(f"A model may have {MOST_ALIASES} aliases.", field="aliases")
+        raise InvalidInput(Said("error-aliases-many", count=MOST_ALIASES), field="aliases")
     for alias in wanted.aliases:
         if not isinstance(alias, str) or not _ALIAS.fullmatch(alias):
-            raise InvalidInput(
-                f"'{str(alias)[:100]}' is no alias: take up to 100 letters, digits, and . : / @ + - _", field="aliases"
-            )
+            raise InvalidInput(Said("error-alias-odd", alias=str(alias)[:100]), field="aliases")
     preset_id = wanted.preset_id
     if preset_id is not None and not (isinstance(preset_id, str) and 0 < len(preset_id) <= 100):
-        raise InvalidInput("There is no such preset.", field="preset_id")
+        raise InvalidInput(Said("error-no-preset"), field="preset_id")
 
 
 def _examined(model: Model, template: str | None) -> TemplateReport:
     """Raises InvalidInput for a template that cannot be used."""
     if template is not None and not isinstance(template, str):
-        raise InvalidInput("A chat template is a text.", field="chat_template")
+        raise InvalidInput(Said("error-template-text"), field="chat_template")
     try:
         report = judge(Path(model.path)).examine_template(template)
     except ModelLoadError as error:
-        raise InvalidInput(str(error), field="chat_template") from error
+        raise InvalidInput(said(error), field="chat_template") from error
     unfit = next((each for each in report.findings if each.code in _UNFIT), None)
     if template is not None and unfit is not None:
-        raise InvalidInput(f"This chat template is not taken. {unfit}", field="chat_template")
+        raise InvalidInput(Said("error-template-unfit", detail=str(unfit)), field="chat_template")
     return report

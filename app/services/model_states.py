@@ -8,6 +8,7 @@ import asyncio
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from app.language import Said
 from engine.engine import Engine, EngineInfo
 from engine.load import ModelSpec
 
@@ -56,7 +57,7 @@ class Place:
     """What the registry knows of one model. Made at its first load, kept until the model is forgotten."""
 
     state: ModelState = ModelState.ON_DISK
-    reason: str = ""
+    reason: Said | None = None
     waits_for: LoadWait | None = None
     engine: Engine | None = None
     num_borrowers: int = 0

@@ -12,6 +12,7 @@ from datetime import datetime
 from pathlib import Path
 
 from app.errors import Conflict, InvalidInput, NotFound
+from app.language import Said
 from app.services.changes import Change, Changes
 from app.services.engines import EngineRegistry
 from app.services.model_facts import as_model, delete_files, describe, paths_of, version_of
@@ -59,14 +60,14 @@ class ModelVersions:
         """From its next load on, the model is what lies there. Raises ModelNotFound, InvalidInput or Conflict."""
         model = await self._models.find(model_id)
         if model.is_starter:
-            raise Conflict(f"{model.name} is updated with Inglenook. Add the file as a model of its own.")
+            raise Conflict(Said("error-update-starter", model=model.name))
         adapters = [Adapter(Path(each["path"]), each["scale"]) for each in model.adapters]
         new = await asyncio.to_thread(describe, path, model.name, adapters, origin)
         if new.embeds != model.embeds:
-            raise InvalidInput(f"Of {model.name} and {path.name}, one writes and one makes embeddings.", field="path")
+            raise InvalidInput(Said("error-update-kind", model=model.name, file=path.name), field="path")
         same = next((each for each in await self._db.read(models.list_all) if each.path == new.path), None)
         if same is not None:
-            raise Conflict(f"{new.path} is {same.name} already, under the id {same.id}.")
+            raise Conflict(Said("error-update-known", path=new.path, model=same.name, id=same.id))
         old = next((each for each in await self.list(model.id) if each.path == Path(new.path)), None)
         if old is not None and old.version_id:
             return await self._use(model.id, old.version_id)
@@ -78,9 +79,9 @@ class ModelVersions:
         listed = await self.list(model.id)
         target = _named(listed, version_id, model) if version_id else _before(listed, model)
         if target.is_in_use:
-            raise Conflict(f"{model.name} is of this version already.")
+            raise Conflict(Said("error-version-already", model=model.name))
         if not target.is_there:
-            raise Conflict(f"{target.path} is gone, so {model.name} cannot go back to it. Put the file there again.")
+            raise Conflict(Said("error-version-gone", path=str(target.path), model=model.name))
         return await self._use(model.id, target.version_id)
 
     async def forget(self, model_id: str, version_id: str) -> None:
@@ -88,7 +89,7 @@ class ModelVersions:
         model = await self._models.find(model_id)
         target = _named(await self.list(model.id), version_id, model)
         if target.is_in_use:
-            raise Conflict(f"{model.name} is of this version. Go back to another one first, or remove the model.")
+            raise Conflict(Said("error-version-in-use", model=model.name))
         await self._db.run(models.forget_version, target.version_id)
         needed = {Path(each.path) for each in await self._db.read(models.list_all)}
         if target.path not in needed and target.path.is_relative_to(self._models_dir.resolve()):
@@ -100,7 +101,7 @@ class ModelVersions:
 
     def _changed(self, model: Model | None, model_id: str) -> Model:
         if model is None:
-            raise NotFound(f"The model '{model_id}' was removed meanwhile.")
+            raise NotFound(Said("error-model-removed", model=model_id))
         self._engines.retire(model.id)
         self._changes.announce_all(Change("models"))
         return model
@@ -124,13 +125,14 @@ def _shown(model: Model, row: ModelVersion) -> InstalledVersion:
 def _before(listed: Sequence[InstalledVersion], model: Model) -> InstalledVersion:
     at = next((at for at, each in enumerate(listed) if each.is_in_use), 0)
     if at == 0:
-        raise Conflict(f"{model.name} has no earlier version here.")
+        raise Conflict(Said("error-version-first", model=model.name))
     return listed[at - 1]
 
 
 def _named(listed: Sequence[InstalledVersion], version_id: str, model: Model) -> InstalledVersion:
     found = [each for each in listed if each.version_id and each.version_id.startswith(version_id)]
     if not version_id or len(found) != 1:
-        raise NotFound(f"{'More than one' if found else 'No'} version of {model.name} begins with '{version_id[:50]}'.")
+        message_id = "error-version-many" if found else "error-version-none"
+        raise NotFound(Said(message_id, model=model.name, version=version_id[:50]))
     return found[0]
 

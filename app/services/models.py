@@ -14,7 +14,7 @@ from pathlib import Path
 
 import structlog
 
-from app.errors import Conflict, InvalidInput, ModelNotFound, ModelUnavailable
+from app.errors import Conflict, InvalidInput, ModelNotFound, ModelUnavailable, said
 from app.language import Said
 from app.services.changes import Change, Changes
 from app.services.engines import EngineRegistry, ModelStatus
@@ -88,7 +88,7 @@ class ModelService:
             try:
                 judgement = await asyncio.to_thread(judge, Path(model.path))
             except ModelLoadError as error:
-                raise Conflict(str(error)) from error
+                raise Conflict(said(error)) from error
             template = ModelSettings.of(model).chat_template
             report = await asyncio.to_thread(judgement.examine_template, template)
             await self._db.run(models.set_template, model.id, report.to_values())
@@ -203,7 +203,7 @@ async def wanted_of(db: Database, keep_alive_s: int | None, model_id: str) -> Wa
         try:
             now = await asyncio.to_thread(describe, Path(model.path), model.name, adapters, origin)
         except InvalidInput as error:
-            raise ModelUnavailable(str(error)) from error
+            raise ModelUnavailable(said(error)) from error
         now.id, now.is_starter = model.id, model.is_starter
         model = await db.run(models.upsert, now)
         log.info("a model's file was replaced", model=model.id, version=version_of(model))

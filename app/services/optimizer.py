@@ -14,8 +14,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.errors import AppError, Conflict
+from app.errors import AppError, Conflict, said
 from app.instance import LOCK_FILE_NAME, AlreadyRunning, Instance
+from app.language import Said
 from app.services.models import ModelService
 from app.settings import Settings
 from engine.copies import compare_copy, make_copy, read_original
@@ -37,7 +38,7 @@ class FormatTrial:
 
     weight_format: WeightFormat
     comparison: Comparison | None = None
-    refusal: str = ""
+    refusal: Said | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,8 +68,8 @@ class ModelOptimizer:
         with _drafts(self._models_dir / DRAFTS_DIR_NAME) as drafts:
             work = _Work(model, original, drafts, self._models_dir, self._limits, progress)
             trials = [await work.try_format(each, drops_bad=wanted is None) for each in formats]
-            if all(trial.comparison is None for trial in trials):
-                raise Conflict(trials[0].refusal)
+            if all(trial.comparison is None for trial in trials) and (refusal := trials[0].refusal):
+                raise Conflict(refusal)
             await work.check_unchanged()
             best = _best(trials)
             to_keep = wanted or best
@@ -85,9 +86,9 @@ def _choose(model: Model, original: GgufHeader, wanted: WeightFormat | None) -> 
     if wanted is None:
         if formats := formats_to_try(original):
             return formats
-        raise Conflict(f"No other format promises more for {model.name}. Try one that you choose, with --to.")
+        raise Conflict(Said("optimize-nothing", model=model.name))
     if wanted.name == original.quantisation:
-        raise Conflict(f"{model.name} is in {wanted.name} already. Choose another format.")
+        raise Conflict(Said("optimize-already", model=model.name, format=wanted.name))
     return (wanted,)
 
 
@@ -119,7 +120,7 @@ class _Work:
             comparison = await self._try(weight_format)
             is_good = verdict(comparison) is Verdict.ADVISED
         except (AppError, ModelLoadError) as error:
-            return FormatTrial(weight_format=weight_format, refusal=str(error))
+            return FormatTrial(weight_format=weight_format, refusal=said(error))
         finally:
             if drops_bad and not is_good:
                 await asyncio.to_thread(self._draft(weight_format).unlink, missing_ok=True)
@@ -148,16 +149,13 @@ class _Work:
 
     async def check_unchanged(self) -> None:
         if await asyncio.to_thread(_stamp, self.original.path) != self._stamp:
-            raise Conflict(f"{self.original.path.name} was replaced while it was measured. Try again.")
+            raise Conflict(Said("optimize-replaced", file=self.original.path.name))
 
     def _is_there(self, target: Path) -> bool:
         if not target.exists():
             return False
         if target.stat().st_mtime_ns < self.original.path.stat().st_mtime_ns:
-            raise Conflict(
-                f"{target} is older than {self.original.path.name}, so it may be a copy of something else. "
-                "Remove that model on the Models page, or move the file away, and try again."
-            )
+            raise Conflict(Said("optimize-older", path=str(target), file=self.original.path.name))
         return True
 
     def _target(self, weight_format: WeightFormat) -> Path:
@@ -169,10 +167,10 @@ class _Work:
     def _check_space(self, weight_format: WeightFormat) -> None:
         needed, free = copy_bytes(self.original, weight_format), shutil.disk_usage(self._drafts).free
         if needed > free:
-            raise Conflict(
-                f"A copy in {weight_format.name} needs about {needed / 1e6:,.0f} MB, and {free / 1e6:,.0f} MB are free "
-                f"in {self._models_dir}. Free some space, or choose another --data-dir."
-            )
+            raise Conflict(Said(
+                "optimize-no-room", format=weight_format.name, needed=round(needed / 1e6), free=round(free / 1e6),
+                folder=str(self._models_dir),
+            ))
 
 
 def _stamp(path: Path) -> tuple[int, int, int]:
@@ -186,8 +184,8 @@ def _drafts(folder: Path) -> Iterator[Path]:
     try:
         instance = Instance.claim(folder)
     except AlreadyRunning as running:
-        who = f" (process {running.note.pid})" if running.note else ""
-        raise Conflict(f"`models optimize` runs already on this data folder{who}. Wait for its end.") from running
+        by = Said("optimize-running-by", process=str(running.note.pid)) if running.note else Said("optimize-running")
+        raise Conflict(by) from running
     with instance:
         _empty(folder)
         try:

@@ -78,7 +78,7 @@ class OrganiseService:
 
     async def tag(self, user_id: str, ids: Sequence[str], name: str) -> Before:
         """The tag is made where there is none of that name, whatever its capitals."""
-        name = _checked_name(name.lstrip("# "), "Give the tag a name.")
+        name = _checked_name(name.lstrip("# "), Said("error-tag-unnamed"))
         return await self._do(organise.tag, user_id, ids[:MAX_AT_ONCE], name, name_key(name))
 
     async def untag(self, user_id: str, ids: Sequence[str], tag_id: str) -> Before:
@@ -90,7 +90,7 @@ class OrganiseService:
     async def create_folder(
         self, user_id: str, name: str, *, parent_id: str | None = None
     ) -> tuple[Folder, Before]:
-        name = _checked_name(name, "Give the folder a name.")
+        name = _checked_name(name, Said("error-folder-unnamed"))
         if len((await self.labels(user_id)).folders) >= MAX_FOLDERS:
             raise InvalidInput(Said("error-folders-full", count=MAX_FOLDERS), field="name")
         made = await self._db.run(folders.create_folder, user_id, name, parent_id=parent_id)
@@ -100,7 +100,7 @@ class OrganiseService:
         return made
 
     async def rename_folder(self, user_id: str, folder_id: str, name: str) -> Before:
-        name = _checked_name(name, "Give the folder a name.")
+        name = _checked_name(name, Said("error-folder-unnamed"))
         return await self._do_folder(folders.rename_folder, user_id, folder_id, name)
 
     async def delete_folder(self, user_id: str, folder_id: str) -> Before:
@@ -157,7 +157,7 @@ def _labels(session: Session, user_id: str) -> Labels:
     )
 
 
-def _checked_name(name: str, advice: str) -> str:
+def _checked_name(name: str, advice: Said) -> str:
     name = clean_title(name, max_chars=MAX_NAME_CHARS)
     if not name:
         raise InvalidInput(advice, field="name")

@@ -123,7 +123,8 @@ def test_what_was_said_comes_back_from_the_store() -> None:
     (OutOfMemory("It needs 9 GiB."), "Dafür reicht der Speicher nicht: It needs 9 GiB."),
     (ModelLoadError("No GGUF."), "Dieses Modell ließ sich nicht laden: No GGUF."),
     (EngineError("Odd."), "Beim Rechnen ist etwas schiefgegangen: Odd."),
-    (NotFound("As it is."), "As it is."),
+    (NotFound(Said("error-no-user")), "Diese Person gibt es hier nicht."),
+    (OSError("As it is."), "As it is."),
 ])
 def test_errors_of_the_engine_are_said_by_their_kind(error: Exception, german: str) -> None:
     assert german in in_language(said(error), languages()["de"])

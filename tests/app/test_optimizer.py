@@ -154,7 +154,7 @@ async def test_a_format_that_fails_is_told_and_the_others_are_tried(
     monkeypatch.setattr("app.services.optimizer.make_copy", fail_half_way)
     report = await optimize(services)
     assert {trial.weight_format.name: trial.refusal for trial in report.trials} == {
-        "Q4_0": "", "Q5_0": "", "Q8_0": "It crashed."
+        "Q4_0": None, "Q5_0": None, "Q8_0": "It crashed."
     }
     assert report.advised is not None
     assert report.advised.name == "Q5_0"

@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from app.errors import TooManyAttempts
+from app.language import Said
 from app.security import SESSION_COOKIE
 from store.tables import UserRole
 from tests.app.house import PASSWORD
@@ -106,7 +107,7 @@ async def test_a_wrong_password_is_told_in_place(home: Home, ada: Person) -> Non
 
 async def test_too_many_wrong_passwords_have_to_wait(home: Home, ada: Person, monkeypatch: pytest.MonkeyPatch) -> None:
     async def too_many(*args: object, **kwargs: object) -> None:
-        raise TooManyAttempts("Too many wrong passwords. Try again in 8 s.", retry_after_s=8)
+        raise TooManyAttempts(Said("error-too-many-passwords", seconds=8), retry_after_s=8)
 
     monkeypatch.setattr(home.services.accounts, "sign_in", too_many)
     async with home.http() as browser:
