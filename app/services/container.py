@@ -97,7 +97,7 @@ class Services:
         found_models = FoundModels(models, settings)
         vault = Vault(settings.data_dir)
         hub = HubService(db, engines, settings, vault)
-        downloads = DownloadService(db, hub, models, changes, settings)
+        downloads = DownloadService(db, hub, models, model_versions, changes, settings)
         optimizer = ModelOptimizer(models, settings, limits)
         generations = GenerationService(db, engines, changes)
         chat = ChatService(db, conversations, generations, models, temporary, changes)

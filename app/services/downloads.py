@@ -6,11 +6,12 @@ Who may do so is for the caller to check: admins.
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 from app.errors import Conflict, InvalidInput, ModelNotFound, NotFound, said
 from app.hub.disk import Disk
 from app.hub.files import RemoteFile, Variant, check_whole, choose
-from app.hub.layout import Layout
+from app.hub.layout import SHORT_COMMIT_CHARS, Layout
 from app.hub.pace import Patience
 from app.hub.transfer import discard
 from app.language import Said
@@ -20,22 +21,24 @@ from app.services.download_rules import DownloadRules as DownloadRules
 from app.services.download_status import DownloadStatus
 from app.services.hub import HubService
 from app.services.model_origin import Downloaded
+from app.services.model_versions import ModelVersions
 from app.services.models import ModelService
 from app.settings import Settings
 from engine.select import runnable_formats
 from store import downloads
 from store.database import Database
-from store.tables import Download, DownloadState
+from store.tables import Download, DownloadState, Model
 
 
 class DownloadService:
     def __init__(
-        self, db: Database, hub: HubService, models: ModelService, changes: Changes, settings: Settings,
-        *, disk: Disk | None = None, patience: Patience | None = None,
+        self, db: Database, hub: HubService, models: ModelService, versions: ModelVersions, changes: Changes,
+        settings: Settings, *, disk: Disk | None = None, patience: Patience | None = None,
     ) -> None:
         self._db = db
         self._hub = hub
         self._models = models
+        self._versions = versions
         self._queue = DownloadQueue(
             db, hub, changes, settings, disk or Disk(), patience or Patience(), self._register
         )
@@ -128,8 +131,8 @@ class DownloadService:
         await self._queue.set_rules(rules)
 
     async def _again(self, row: Download, commit_sha: str, variant: Variant) -> DownloadStatus:
-        """The same files go on where they were, under the commit that they had. Others are a new version: it comes
-        beside the old one, of which nothing unfinished stays.
+        """The same files go on where they were, under the commit that they had. Others are a new version: once whole
+        it is an update of the model that is here. Of an old one that was not whole nothing stays.
         """
         is_same = {file["name"]: RemoteFile(**file).etag for file in row.files} == {
             file.name: file.etag for file in variant.files
@@ -145,7 +148,7 @@ class DownloadService:
             await self._queue.change(
                 row, commit_sha=commit_sha, label=variant.label, total_bytes=variant.size_bytes,
                 files=[file.as_json() for file in variant.files], layout=self._queue.rules.layout,
-                state=DownloadState.PAUSED, model_id=None,
+                state=DownloadState.PAUSED,
             )
         await self._queue.enqueue(row)
         return self.get(row.id)
@@ -159,6 +162,7 @@ class DownloadService:
         return True
 
     async def _register(self, row: Download, layout: Layout) -> str:
+        """As a model, or as the newer version of one that another commit of the same file has brought."""
         files = [
             {"path": str(layout.place(file)), "size_bytes": file.size_bytes, "sha256": file.sha256}
             for file in layout.files
@@ -168,9 +172,22 @@ class DownloadService:
         if place.suffix == ".safetensors":      # such a model is a folder, here called after its commit
             place, name = place.parent, row.repo.partition("/")[2]
         try:
+            if (known := await self._of_another_commit(row, place)) is not None:
+                return (await self._versions.update(known.id, place, downloaded=downloaded)).id
             return (await self._models.add(place, name=name, downloaded=downloaded)).id
         except InvalidInput as error:
             raise InvalidInput(Said("download-unusable", detail=said(error)), field="model") from error
+
+    async def _of_another_commit(self, row: Download, place: Path) -> Model | None:
+        """None also where this very place is known: it is a model, or a version, already."""
+        listed = [entry.model for entry in await self._models.list()]
+        if any(Path(each.path) == place for each in listed):
+            return None
+        return next((
+            each for each in listed
+            if each.repo == row.repo and not each.adapters
+            and _within(Path(each.path), each.commit_sha) == _within(place, row.commit_sha)
+        ), None)
 
     async def _model_removed(self, model_id: str) -> None:
         """Its files are gone: asked for again, it is downloaded again."""
@@ -181,3 +198,10 @@ class DownloadService:
         if (row := self._queue.rows.get(download_id)) is None:
             raise NotFound(Said("download-none"))
         return row
+
+
+def _within(path: Path, commit_sha: str | None) -> tuple[str, ...]:
+    """The path inside its commit's folder, whatever the layout; nothing that another could equal where it has none."""
+    commit = (commit_sha or "-")[:SHORT_COMMIT_CHARS]
+    at = next((at for at, part in enumerate(path.parts) if part.startswith(commit)), 0)
+    return path.parts[at + 1:] if at else path.parts

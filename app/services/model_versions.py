@@ -16,7 +16,7 @@ from app.language import Said
 from app.services.changes import Change, Changes
 from app.services.engines import EngineRegistry
 from app.services.model_facts import as_model, delete_files, describe, paths_of, version_of
-from app.services.model_origin import Origin
+from app.services.model_origin import Downloaded, Origin
 from app.services.models import ModelService
 from app.settings import Settings
 from engine.judge import files_of
@@ -56,13 +56,17 @@ class ModelVersions:
             rows = [ModelVersion(id="", model_id=model.id, facts=models.facts_of(model), installed_at=model.added_at)]
         return await asyncio.to_thread(lambda: [_shown(model, row) for row in rows])
 
-    async def update(self, model_id: str, path: Path, *, origin: Origin | None = None) -> Model:
+    async def update(
+        self, model_id: str, path: Path, *, origin: Origin | None = None, downloaded: Downloaded | None = None
+    ) -> Model:
         """From its next load on, the model is what lies there. Raises ModelNotFound, InvalidInput or Conflict."""
         model = await self._models.find(model_id)
         if model.is_starter:
             raise Conflict(Said("error-update-starter", model=model.name))
         adapters = [Adapter(Path(each["path"]), each["scale"]) for each in model.adapters]
         new = await asyncio.to_thread(describe, path, model.name, adapters, origin)
+        if downloaded is not None:
+            new.repo, new.commit_sha, new.files = downloaded.repo, downloaded.commit_sha, list(downloaded.files)
         if new.embeds != model.embeds:
             raise InvalidInput(Said("error-update-kind", model=model.name, file=path.name), field="path")
         same = next((each for each in await self._db.read(models.list_all) if each.path == new.path), None)

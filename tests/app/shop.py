@@ -18,6 +18,7 @@ from app.services.container import Services
 from app.services.download_status import DownloadStatus
 from app.services.downloads import DownloadService
 from app.services.hub import HubService
+from app.services.model_versions import ModelVersions
 from app.services.models import ModelService
 from app.settings import Settings
 from app.vault import Vault
@@ -70,8 +71,9 @@ class Shop:
         # Its own service of models, which it tells to be told what is removed.
         models = ModelService(services.db, services.engines, services.changes, configured)
         disk = disk or Disk(kept_free_bytes=0)
+        versions = ModelVersions(services.db, models, services.engines, services.changes, configured)
         downloads = DownloadService(
-            services.db, hub_service, models, services.changes, configured, disk=disk, patience=IMPATIENT
+            services.db, hub_service, models, versions, services.changes, configured, disk=disk, patience=IMPATIENT
         )
         return cls(services, hub, downloads, hub_service, disk)
 

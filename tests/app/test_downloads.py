@@ -179,7 +179,7 @@ class TestOne:
         await shop.until(again.id, lambda status: status.state is State.ON_DISK)
         assert shop.hub.sent_bytes[NAME] == 2 * len(BIG)
 
-    async def test_a_new_version_comes_beside_the_old_one_a_new_card_is_none(self, shop: Shop) -> None:
+    async def test_a_new_commit_updates_the_model_and_can_be_taken_back_a_new_card_is_none(self, shop: Shop) -> None:
         first = await shop.downloads.request(REPO)
         await shop.until(first.id, lambda status: status.state is State.ON_DISK)
         shop.hub.change(REPO, "README.md", b"# Parrot, now with a longer card")
@@ -187,9 +187,32 @@ class TestOne:
         commit = shop.hub.change(REPO, NAME, tiny_model(2))
         asked = await shop.downloads.request(REPO)
         done = await shop.until(asked.id, lambda status: status.state is State.ON_DISK)
-        assert (done.commit_sha, done.model_id) == (commit, "parrot-q4_k_m-2")
-        old, new = [await shop.services.models.find(each) for each in ("parrot-q4_k_m", "parrot-q4_k_m-2")]
-        assert (content(old.path), content(new.path)) == (BIG, tiny_model(2))
+        assert (done.commit_sha, done.model_id) == (commit, "parrot-q4_k_m")
+        model = await shop.services.models.find("parrot-q4_k_m")
+        assert (model.commit_sha, content(model.path)) == (commit, tiny_model(2))
+        assert [file["sha256"] for file in model.files] == [sha256(tiny_model(2))]
+        old, new = await shop.services.model_versions.list("parrot-q4_k_m")
+        assert (old.is_there, old.is_in_use, new.is_in_use) == (True, False, True)
+        assert old.version.startswith(f"{REPO} at ")
+        model = await shop.services.model_versions.roll_back("parrot-q4_k_m")
+        assert content(model.path) == BIG
+        again = await shop.downloads.request(REPO)      # it is here: nothing comes again
+        assert (again.state, again.model_id) == (State.ON_DISK, "parrot-q4_k_m")
+        await shop.services.models.remove("parrot-q4_k_m")
+        assert files_in(shop.services.settings.models_dir) == []
+
+    async def test_also_where_the_finished_download_was_forgotten_meanwhile(self, shop: Shop) -> None:
+        first = await shop.downloads.request(REPO)
+        await shop.until(first.id, lambda status: status.state is State.ON_DISK)
+        await shop.downloads.cancel(first.id)
+        shop.hub.change(REPO, NAME, tiny_model(2))
+        asked = await shop.downloads.request(REPO)
+        done = await shop.until(asked.id, lambda status: status.state is State.ON_DISK)
+        assert done.model_id == "parrot-q4_k_m"
+        assert [entry.model.id for entry in await shop.services.models.list() if entry.model.repo] == ["parrot-q4_k_m"]
+        other = await shop.downloads.request(REPO, "Q8_0")      # another file of it is another model
+        done = await shop.until(other.id, lambda status: status.state is State.ON_DISK)
+        assert done.model_id == "parrot-q8_0"
 
 
 class TestStops:
