@@ -57,7 +57,9 @@ def show(model: ModelId, data_dir: DataDir = None) -> None:
         row = await services.models.find(model)
         report = None if row.embeds else await _template(services, row)
         versions = await services.model_versions.list(row.id)
-        return _about(row, await _fit(services, row), report, await services.model_settings.of(row.id), versions)
+        settings = await services.model_settings.of(row.id)
+        told = _settings(settings, await _preset_name(services, settings))
+        return _about(row, await _fit(services, row), report, told, versions)
 
     print("\n".join(with_services(data_dir, collect)))
 
@@ -78,6 +80,9 @@ def change(
         str | None, typer.Option("--keep-alive", metavar="TIME", help="In memory after its last use: 30s, 10m, 2h.")
     ] = None,
     preload: Annotated[bool | None, typer.Option("--preload/--no-preload", help="Load it at the start.")] = None,
+    preset: Annotated[
+        str | None, typer.Option(metavar="NAME", help="An admin's preset, with which everybody's new chats begin.")
+    ] = None,
     pin: Annotated[bool | None, typer.Option("--pin/--no-pin", help="Never unload it for others.")] = None,
     data_dir: DataDir = None,
 ) -> None:
@@ -89,14 +94,16 @@ def change(
         ("keep_alive_s", keep_alive, _seconds), ("is_preloaded", preload, bool), ("is_pinned", pin, bool),
     )
     changes = {name: read(value) for name, value, read in asked if value is not None}
-    if not changes:
+    if not changes and preset is None:
         raise typer.BadParameter("say what is to change; see `inglenook models set --help`")
 
     async def work(services: Services) -> list[str]:
         await services.models.register_starter()
         row = await services.models.find(model)
+        if preset is not None:
+            changes["preset_id"] = await _preset_id(services, preset)
         settings = await services.model_settings.change(row.id, changes)
-        return [f"{row.name}: {_settings(settings)}."]
+        return [f"{row.name}: {_settings(settings, await _preset_name(services, settings))}."]
 
     print("\n".join(with_services(data_dir, work)))
 
@@ -170,7 +177,7 @@ async def _fit(services: Services, row: Model) -> str:
 
 
 def _about(
-    row: Model, fit: str, report: TemplateReport | str | None, settings: ModelSettings, versions: list[InstalledVersion]
+    row: Model, fit: str, report: TemplateReport | str | None, settings: str, versions: list[InstalledVersion]
 ) -> list[str]:
     from app.services.model_facts import problem_of, version_of
     from app.services.model_origin import Origin
@@ -186,7 +193,7 @@ def _about(
         "Context": f"trained for {row.context_tokens:,} tokens",
         "Memory": fit,
         "Makes": "embeddings" if row.embeds else "answers",
-        "Settings": _settings(settings),
+        "Settings": settings,
         "Template": "" if report is None else report if isinstance(report, str) else _abilities(report),
     }
     lines = [f"{row.name} ({row.id})", *(f"  {name:<10}{value}" for name, value in facts.items() if value)]
@@ -210,13 +217,14 @@ def _version(each: InstalledVersion) -> str:
     return f"    {each.version_id[:SHORT_ID_CHARS]}  {each.installed_at:%Y-%m-%d}  {each.version}, {state}"
 
 
-def _settings(settings: ModelSettings) -> str:
+def _settings(settings: ModelSettings, preset_name: str) -> str:
     words = {
         "context_tokens": "{:,} tokens of context", "users": "{} at once", "kv_type": "KV in {}", "device": "on the {}",
         "layers": "{} layers on the GPU", "threads": "{} threads", "keep_alive_s": "stays {} s after its last use",
     }
     told = [text.format(value) for name, text in words.items() if (value := getattr(settings, name)) is not None]
     told += ["a chat template of its own"] if settings.chat_template else []
+    told += [f"new chats begin with the preset {preset_name}"] if preset_name else []
     told += ["loaded at the start"] if settings.is_preloaded else []
     told += ["pinned in memory"] if settings.is_pinned else []
     told += [f"also called {', '.join(settings.aliases)}"] if settings.aliases else []
@@ -224,6 +232,29 @@ def _settings(settings: ModelSettings) -> str:
 
 
 # --- what is given ---------------------------------------------------------------------------------------------------
+
+
+async def _preset_id(services: Services, name: str) -> str | None:
+    """By its name or its id, or the beginning of that. Raises NotFound."""
+    from app.errors import NotFound
+    from app.language import Said
+
+    if name.lower() in AS_FOR_ALL:
+        return None
+    offered = await services.model_presets.offered()
+    found = [each for each in offered if each.name.casefold() == name.casefold()] or [
+        each for each in offered if each.id.startswith(name)
+    ]
+    if len(found) != 1:
+        known = ", ".join(f"{each.name} ({each.id[:SHORT_ID_CHARS]})" for each in found or offered) or "-"
+        raise NotFound(Said("command-preset-many" if found else "command-preset-none", preset=name, known=known))
+    return found[0].id
+
+
+async def _preset_name(services: Services, settings: ModelSettings) -> str:
+    """"" also where it was deleted since."""
+    offered = await services.model_presets.offered() if settings.preset_id else []
+    return next((each.name for each in offered if each.id == settings.preset_id), "")
 
 
 def _word(text: str) -> str | None:

@@ -1,6 +1,7 @@
 """Rows of `preset` and `prompt`. Called by services through `Database.read` and `Database.run`, on a store thread.
 
-Every function takes `user_id`, and answers None or False for what is another's. `kind` says which of the two tables.
+Every function takes `user_id`, and answers None or False for what is another's; but admins' presets may be a model's,
+for everybody. `kind` says which of the two tables.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any, TypeVar
 from sqlalchemy import delete, update
 from sqlmodel import Session, col, select
 
-from store.tables import Preset, Prompt, now
+from store.tables import Preset, Prompt, User, UserRole, now
 
 Item = TypeVar("Item", Preset, Prompt)
 
@@ -42,6 +43,14 @@ def find_default(session: Session, user_id: str) -> Preset | None:
             Preset.user_id == user_id, col(Preset.is_default).is_(True), col(Preset.deleted_at).is_(None)
         )
     ).first()
+
+
+def list_of_admins(session: Session) -> list[Preset]:
+    """Those that can be a model's default, by name."""
+    statement = select(Preset).join(User, col(User.id) == col(Preset.user_id)).where(
+        User.role == UserRole.ADMIN, col(User.is_active), col(Preset.deleted_at).is_(None)
+    )
+    return sorted(session.exec(statement), key=lambda item: (item.name.casefold(), item.id))
 
 
 def add_item(session: Session, user_id: str, kind: type[Item], values: Mapping[str, Any]) -> Item:

@@ -18,6 +18,7 @@ from app.services.changes import Change, Changes
 from app.services.context import Question
 from app.services.conversations import ConversationService, title_from
 from app.services.generations import GenerationService
+from app.services.model_presets import ModelPresets
 from app.services.models import ModelService
 from app.services.parameters import sampling
 from app.services.setup import ChatSetup
@@ -49,6 +50,7 @@ class ChatService:
         conversations: ConversationService,
         generations: GenerationService,
         models: ModelService,
+        presets: ModelPresets,
         temporary: TemporaryChats,
         changes: Changes,
     ) -> None:
@@ -56,6 +58,7 @@ class ChatService:
         self._conversations = conversations
         self._generations = generations
         self._models = models
+        self._presets = presets
         self._temporary = temporary
         self._changes = changes
         self._beginnings: set[asyncio.Task[Sent]] = set()       # kept: the loop holds tasks only weakly
@@ -71,16 +74,15 @@ class ChatService:
         setup: ChatSetup | None = None,
         is_temporary: bool = False,
     ) -> Sent:
-        """Say something under `parent_id`, or at the end of the shown branch. Without a conversation, begin one: set
-        up so, and perhaps as one that is never stored.
+        """Say something under `parent_id`, or at the end of the shown branch. Without a conversation, begin one: with
+        this setup, or as its default preset has it, and perhaps as one that is never stored.
 
         Raises NotFound, ModelNotFound, ModelUnavailable where there is no model at all, InvalidInput, Conflict.
         """
         text = _checked(text)
         if conversation_id is None:
-            setup = (setup or ChatSetup()).checked()
-            model = await self._choose_model(model_id, setup.model_id)
-            columns = setup.columns()
+            model = await self._choose_model(model_id, setup.model_id if setup else None)
+            columns = (setup or await self._presets.setup_for(user_id, model)).checked().columns()
             columns["model_id"] = model.id
             return await self._begin(
                 user_id,

@@ -24,6 +24,7 @@ from app.services.imports import ImportService
 from app.services.library_files import LibraryFiles
 from app.services.listing import ListingService
 from app.services.meter import ContextMeter
+from app.services.model_presets import ModelPresets
 from app.services.model_settings import ModelSettingsService
 from app.services.model_versions import ModelVersions
 from app.services.models import ModelService, wanted_of
@@ -59,6 +60,7 @@ class Services:
     hub: HubService
     models: ModelService
     model_settings: ModelSettingsService
+    model_presets: ModelPresets
     model_versions: ModelVersions
     found_models: FoundModels
     downloads: DownloadService
@@ -100,7 +102,8 @@ class Services:
         downloads = DownloadService(db, hub, models, model_versions, changes, settings)
         optimizer = ModelOptimizer(models, settings, limits)
         generations = GenerationService(db, engines, changes)
-        chat = ChatService(db, conversations, generations, models, temporary, changes)
+        model_presets = ModelPresets(db)
+        chat = ChatService(db, conversations, generations, models, model_presets, temporary, changes)
         presets, prompts = PresetService(db, changes), PromptService(db, changes)
         exports, imports = ExportService(db), ImportService(db, changes, settings)
         conversations.on_deleted(generations.conversation_deleted)
@@ -111,8 +114,8 @@ class Services:
         accounts.on_access_ended(imports.access_ended)
         return cls(
             settings, db, disk_cache, changes, accounts, conversations, vault, hub, models, model_settings,
-            model_versions, found_models, downloads, optimizer, engines, generations, chat, ContextMeter(engines),
-            temporary, presets, prompts, LibraryFiles(prompts, presets), exports, imports,
+            model_presets, model_versions, found_models, downloads, optimizer, engines, generations, chat,
+            ContextMeter(engines), temporary, presets, prompts, LibraryFiles(prompts, presets), exports, imports,
             OrganiseService(db, conversations, changes), ListingService(db), SearchService(db), titles,
         )
 

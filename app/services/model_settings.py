@@ -21,7 +21,7 @@ from engine.errors import ModelLoadError
 from engine.judge import judge
 from engine.memory import KvType, OwnLimits
 from engine.template_doctor import Code, TemplateReport
-from store import models, settings
+from store import library, models, settings
 from store.database import Database
 from store.tables import Model
 
@@ -115,6 +115,7 @@ class ModelSettingsService:
         wanted = _changed(ModelSettings.of(model), changes)
         _check(wanted, model)
         await self._check_aliases(wanted, model)
+        await self._check_preset(changes.get("preset_id"))
         template = TemplateReport.from_values(model.template)
         if "chat_template" in changes:
             template = await asyncio.to_thread(_examined, model, wanted.chat_template)
@@ -149,6 +150,11 @@ class ModelSettingsService:
         if model is None:
             raise ModelNotFound(Said("error-no-such-model", model=model_id[:200]))
         return model
+
+    async def _check_preset(self, preset_id: object) -> None:
+        """One that is newly chosen. It may be deleted later, which its model does not mind."""
+        if preset_id is not None and preset_id not in {each.id for each in await self._db.read(library.list_of_admins)}:
+            raise InvalidInput(Said("error-preset-of-admin"), field="preset_id")
 
     async def _check_aliases(self, wanted: ModelSettings, model: Model) -> None:
         taken: dict[str, str] = {}
@@ -216,9 +222,6 @@ def _check(wanted: ModelSettings, model: Model) -> None:
     for alias in wanted.aliases:
         if not isinstance(alias, str) or not _ALIAS.fullmatch(alias):
             raise InvalidInput(Said("error-alias-odd", alias=str(alias)[:100]), field="aliases")
-    preset_id = wanted.preset_id
-    if preset_id is not None and not (isinstance(preset_id, str) and 0 < len(preset_id) <= 100):
-        raise InvalidInput(Said("error-no-preset"), field="preset_id")
 
 
 def _examined(model: Model, template: str | None) -> TemplateReport:

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from app.commands import with_services
+from app.services.container import Services
+from app.services.setup import ChatSetup
 from engine.backends.scripted_tokenizer import HERMES_TEMPLATE
+from store import accounts
+from store.tables import UserRole
 from tests.app.command_line import Inglenook
 from tests.app.other_apps import put_in_lm_studio, put_in_ollama
 from tests.engine.tiny_gguf import write_tiny_gguf
@@ -147,3 +153,20 @@ def test_an_update_can_be_taken_back(inglenook: Inglenook, tiny: Path, tmp_path:
 def test_a_rollback_needs_a_version_to_go_back_to(inglenook: Inglenook, tiny: Path) -> None:
     outcome = inglenook("models", "rollback", "tiny")
     assert (outcome.exit_code, outcome.err) == (1, "inglenook: Tiny 0 has no earlier version here.\n")
+
+
+def test_new_chats_begin_with_an_admin_s_preset(inglenook: Inglenook, tiny: Path, data_dir: Path) -> None:
+    async def put(services: Services) -> str:
+        add = partial(accounts.add_user, name="Root", name_key="root", password_hash="", role=UserRole.ADMIN)
+        row = await services.db.run(add)
+        assert row is not None
+        return (await services.presets.create(row.id, "Pirate", ChatSetup(system_prompt="Arr."))).id
+
+    refused = inglenook("models", "set", "tiny", "--preset", "Pirate")
+    assert "No admin has a preset 'Pirate'. There are: -." in refused.err
+    preset_id = with_services(data_dir, put)
+    for name in ("pirate", preset_id[:8]):
+        outcome = inglenook("models", "set", "tiny", "--preset", name)
+        assert outcome.out == "Tiny 0: new chats begin with the preset Pirate.\n"
+    assert "Settings  new chats begin with the preset Pirate\n" in inglenook("models", "show", "tiny").out
+    assert inglenook("models", "set", "tiny", "--preset", "none").out == "Tiny 0: as for all models.\n"

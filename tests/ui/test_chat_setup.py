@@ -10,7 +10,7 @@ from nicegui.testing import User
 from app.services.setup import ChatSetup
 from engine.backends.scripted import ScriptedBackend
 from engine.backends.scripted_tokenizer import CHATML_TEMPLATE, ByteTokenizer
-from store.tables import Conversation, WhenFull
+from store.tables import Conversation, UserRole, WhenFull
 from tests.ui.conftest import PARIS, Home, Person
 from tests.ui.using import click, elements, has, one, told, trigger, until
 from ui.components.answer import Answer
@@ -74,6 +74,34 @@ async def test_new_chats_begin_with_the_default_preset_and_other_chats_keep_thei
     await until(lambda: labelled(tab, "Chat settings"))
     assert labelled(await ben.at("/"), "Chat settings")     # a preset is its owner's alone
     await (await ben.at("/")).should_not_see("Pirate")
+
+
+async def test_new_chats_with_a_model_begin_with_its_preset_until_one_is_chosen(home: Home, ben: Person) -> None:
+    admin, services = await home.person("Root", UserRole.ADMIN), home.services
+    await home.shelf.put(services, "parrot", lambda: ScriptedBackend(PARIS))
+    preset = await services.presets.create(admin.id, "Pirate", PIRATE)
+    tab = await ben.at("/")
+    assert labelled(tab, "Chat settings")
+    await services.model_settings.change("parrot", {"preset_id": preset.id})
+    click(tab, "Parrot")
+    await until(lambda: labelled(tab, "Chat settings, changed"))
+    await ask(tab)
+    setup = ChatSetup.of(await only_chat(ben))
+    assert (setup.system_prompt, setup.preset_id, setup.model_id) == (PIRATE.system_prompt, None, "parrot")
+    await tab.should_not_see("Pirate")                      # it is the admin's: only what it says is for all
+
+    plain = await ben.at("/")
+    click(plain, "Parrot")
+    await until(lambda: labelled(plain, "Chat settings, changed"))
+    trigger(one(plain, Drawer), "open")
+    click(plain, "Reset all")
+    await until(lambda: labelled(plain, "Chat settings"))
+    own = await services.presets.create(ben.id, "Brief", ChatSetup(system_prompt="Be brief."))
+    await services.presets.set_default(ben.id, own.id)
+    third = await ben.at("/")
+    click(third, "Parrot")
+    trigger(one(third, Drawer), "open")
+    await until(lambda: values(third) == {"system_prompt": "Be brief."})
 
 
 async def test_the_drawer_shows_checks_and_keeps_what_is_set(ada: Person) -> None:

@@ -6,7 +6,7 @@ a chat that is there the store has it, and this only shows it. On the event loop
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -39,6 +39,8 @@ class SetupRoom:
         self._form: ParameterForm | None = None         # once the drawer was opened
         self._model: ModelEntry | None = None
         self._num_saving = 0                            # changes on their way to the store
+        self._of_models: Mapping[str, ChatSetup] = {}
+        self._follows_model = False                     # a new chat that nobody has set up: its model says how
         self.setup = ChatSetup()
         self.presets: Sequence[Preset] = ()
 
@@ -52,15 +54,17 @@ class SetupRoom:
 
     async def read_presets(self) -> None:
         self.presets = await self._services.presets.list(self._user_id)
+        self._of_models = await self._services.model_presets.setups(self._user_id)
 
     def begin(self, conversation: Conversation | None) -> None:
-        """Another chat is shown: this one, or a new one, which begins with the default preset."""
-        self._conversation = conversation
+        """Another chat is shown: this one, or a new one, which begins with the default preset, or its model's."""
+        self._conversation, self._follows_model = conversation, False
         if conversation is not None:
             self.setup = ChatSetup.of(conversation)
             return
         default = next((preset for preset in self.presets if preset.is_default), None)
         self.setup = ChatSetup.of(default) if default is not None else ChatSetup()
+        self._follows_model = default is None
 
     def update(self, conversation: Conversation) -> None:
         """The same chat, read again."""
@@ -70,6 +74,8 @@ class SetupRoom:
 
     def show(self, model: ModelEntry | None) -> None:
         self._model = model
+        if self._follows_model:
+            self.setup = self._of_models.get(model.model.id if model else "", ChatSetup())
         if self._form is not None:
             is_loaded = model is not None and model.status.info is not None
             can_be_told = not is_loaded or thinks_first(self.setup, model) is not None
@@ -94,7 +100,7 @@ class SetupRoom:
         await self._set(ChatSetup(model_id=self.setup.model_id))
 
     async def _set(self, setup: ChatSetup) -> None:
-        conversation = self._conversation
+        conversation, self._follows_model = self._conversation, False
         self.setup = setup = setup.checked()        # before it is kept: the next change builds on it
         if conversation is not None:
             self._num_saving += 1

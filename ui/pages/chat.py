@@ -260,8 +260,7 @@ class ChatPage:
                 stale, self._stale = self._stale, set()
                 if "models" in stale:
                     self._models = await self._services.models.list()
-                    self._show_models()
-                if "library" in stale:
+                if stale & {"models", "library"}:
                     await self._setup.read_presets()
                     self._show_models()
                 if "thread" in stale and self._wanted_id is not None:

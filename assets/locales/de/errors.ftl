@@ -166,3 +166,6 @@ listen-no-address = „{ $host }“ ist keine Adresse dieses Computers. Bitte ei
 listen-in-use = Port { $port } ist belegt{ $by }. Bitte jenes Programm beenden oder mit --port einen anderen Port wählen.
 listen-not = Auf { $host }, Port { $port }, lässt sich nicht lauschen: { $detail }. Bitte anderes wählen.
 listen-by = {" "}von { $name } (Prozess { $process })
+error-preset-of-admin = Eine solche Voreinstellung eines Admins gibt es nicht.
+command-preset-many = Mehr als eine Voreinstellung ist „{ $preset }“: { $known }. Bitte ihre Kennung angeben.
+command-preset-none = Kein Admin hat eine Voreinstellung „{ $preset }“. Vorhanden sind: { $known }.

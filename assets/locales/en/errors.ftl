@@ -167,3 +167,6 @@ listen-no-address = '{ $host }' is no address of this machine. Choose another --
 listen-in-use = Port { $port } is in use{ $by }. Stop that program, or choose another port with --port.
 listen-not = Cannot listen on { $host }, port { $port }: { $detail }. Choose another.
 listen-by = {" "}by { $name } (process { $process })
+error-preset-of-admin = There is no such preset of an admin.
+command-preset-many = More than one preset is '{ $preset }': { $known }. Give its ID.
+command-preset-none = No admin has a preset '{ $preset }'. There are: { $known }.
