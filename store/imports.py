@@ -8,6 +8,7 @@ text that was changed at the source stands beside the old one, as an edit does. 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -16,10 +17,10 @@ from typing import Any
 from sqlalchemy import insert
 from sqlmodel import Session, col, select
 
-from store import conversations
+from store import conversations, library
 from store.chat_places import ChatPlace, place_imported
 from store.messages import AnswerStats
-from store.tables import Conversation, Message, MessageRole, MessageStatus, TitleSource
+from store.tables import Conversation, Message, MessageRole, MessageStatus, Preset, TitleSource, WhenFull
 
 _PERSON = b"inglenook import"        # never to change: ids that were given out hang on it
 
@@ -37,6 +38,16 @@ class IncomingMessage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class IncomingSetup:
+    """How it was answered there."""
+
+    system_prompt: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    when_full: WhenFull = WhenFull.LEAVE_OUT
+    preset_name: str = ""                       # of one of the owner's, where there is one of that name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class IncomingConversation:
     source_id: str
     title: str
@@ -46,6 +57,7 @@ class IncomingConversation:
     current_source_id: str                      # the leaf that is shown
     model_id: str | None = None
     title_source: TitleSource = TitleSource.PERSON
+    setup: IncomingSetup = field(default_factory=IncomingSetup)
     place: ChatPlace = field(default_factory=ChatPlace)
 
 
@@ -65,6 +77,8 @@ def merge(session: Session, user_id: str, incoming: IncomingConversation) -> Mer
         conversation = Conversation(
             id=derived_id, user_id=user_id, title=incoming.title, model_id=incoming.model_id,
             created_at=incoming.created_at, updated_at=incoming.updated_at, title_source=incoming.title_source,
+            system_prompt=incoming.setup.system_prompt, parameters=dict(incoming.setup.parameters),
+            when_full=incoming.setup.when_full, preset_id=_preset_id(session, user_id, incoming.setup.preset_name),
         )
         session.add(conversation)
         session.flush()
@@ -80,6 +94,11 @@ def merge(session: Session, user_id: str, incoming: IncomingConversation) -> Mer
         merged = Merged.UPDATED if merged is Merged.KNOWN else merged
     conversation.deleted_at = None
     return merged
+
+
+def _preset_id(session: Session, user_id: str, name: str) -> str | None:
+    presets = library.list_items(session, user_id, Preset) if name else []
+    return next((preset.id for preset in presets if preset.name == name), None)
 
 
 def _place(

@@ -13,6 +13,11 @@ _HEADINGS = {MessageRole.SYSTEM: "System prompt", MessageRole.USER: "You"}
 def write_markdown(conversation: Conversation, branch: Sequence[Message]) -> str:
     """`branch`: from the root to the leaf."""
     parts = [f"# {_one_line(conversation.title)}", f"*{conversation.created_at:%Y-%m-%d %H:%M} UTC*"]
+    if conversation.parameters:
+        told = ", ".join(f"{name} {value}" for name, value in conversation.parameters.items())
+        parts.append(f"*{_one_line(told)}*")
+    if conversation.system_prompt:
+        parts += [f"## {_HEADINGS[MessageRole.SYSTEM]}", conversation.system_prompt]
     for message in branch:
         parts.append(f"## {_HEADINGS.get(message.role) or _one_line(message.model_id or 'Answer')}")
         if message.reasoning:

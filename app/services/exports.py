@@ -20,10 +20,10 @@ from app.formats.file_names import safe_name
 from app.formats.markdown import write_markdown
 from app.formats.open_webui import write_chat
 from app.language import Said
-from store import conversations, messages
+from store import conversations, library, messages
 from store.chat_places import place_of
 from store.database import Database
-from store.tables import Conversation, Message, now
+from store.tables import Conversation, Message, Preset, now
 
 PIECE_BYTES = 64 * 1024         # of what is sent at a time
 
@@ -99,11 +99,18 @@ def _export(session: Session, user_id: str, conversation_id: str, form: ExportFo
         return None
     conversation, tree = found
     if form is ExportFormat.JSON:
-        body = json.dumps(write_chat(conversation, tree, place_of(session, conversation)), ensure_ascii=False)
+        written = write_chat(conversation, tree, place_of(session, conversation), _preset_name(session, conversation))
+        body = json.dumps(written, ensure_ascii=False)
     else:
         body = write_markdown(conversation, _shown(conversation, tree))
     stem = f"{conversation.created_at:%Y-%m-%d} {safe_name(conversation.title)}"
     return _Exported(stem, body.encode(), not tree)
+
+
+def _preset_name(session: Session, conversation: Conversation) -> str:
+    preset_id = conversation.preset_id
+    preset = library.get_item(session, conversation.user_id, Preset, preset_id) if preset_id else None
+    return preset.name if preset else ""
 
 
 def _shown(conversation: Conversation, tree: Sequence[Message]) -> list[Message]:

@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import IO, ParamSpec, TypeAlias, TypeVar
+from typing import IO, Any, ParamSpec, TypeAlias, TypeVar
 
 import structlog
 
@@ -27,11 +27,12 @@ from app.formats.reader import Skipped, read_conversations
 from app.language import Said
 from app.services.changes import Change, Changes
 from app.services.conversations import NEW_TITLE, clean_title, title_from
+from app.services.parameters import MAX_SYSTEM_PROMPT_CHARS, checked_parameters, checked_system_prompt
 from app.settings import Settings
 from store import imports
 from store.database import Database
 from store.errors import StoreError
-from store.imports import IncomingConversation, Merged
+from store.imports import IncomingConversation, IncomingSetup, Merged
 from store.tables import MessageRole, TitleSource, new_id
 
 P = ParamSpec("P")
@@ -220,7 +221,7 @@ class ImportService:
                 if isinstance(item, Skipped):
                     ongoing.skip(item)
                 elif isinstance(item, IncomingConversation):
-                    await self._store(user_id, ongoing, _titled(item))
+                    await self._store(user_id, ongoing, replace(_titled(item), setup=_checked(item.setup)))
                 if loop.time() >= next_announcement_s:
                     next_announcement_s = loop.time() + ANNOUNCE_INTERVAL_S
                     self._announce(user_id)
@@ -267,6 +268,16 @@ _Source: TypeAlias = Generator[IncomingConversation | Skipped | None, None, None
 
 def _next(source: _Source) -> IncomingConversation | Skipped | _End | None:
     return next(source, _END)
+
+
+def _checked(setup: IncomingSetup) -> IncomingSetup:
+    """What can be used of it here; what cannot is left out."""
+    parameters: dict[str, Any] = {}
+    for parameter, value in setup.parameters.items():
+        with suppress(InvalidInput):
+            parameters |= checked_parameters({parameter: value})
+    system_prompt = checked_system_prompt(setup.system_prompt[:MAX_SYSTEM_PROMPT_CHARS])
+    return replace(setup, parameters=parameters, system_prompt=system_prompt)
 
 
 def _titled(incoming: IncomingConversation) -> IncomingConversation:

@@ -15,9 +15,10 @@ from app.formats.archive import Progress
 from app.formats.chatgpt import read_conversation
 from app.formats.file_names import attachment, safe_name
 from app.formats.open_webui import read_chat
+from app.formats.open_webui.setup import write_params
 from app.formats.reader import Skipped, read_conversations
 from app.formats.values import BadEntry, text, time
-from store.imports import IncomingConversation, IncomingMessage
+from store.imports import IncomingConversation, IncomingMessage, IncomingSetup
 from store.tables import MessageRole, MessageStatus
 from tests.app.elsewhere import T0, chatgpt_conversation, node, open_webui_chat, said
 
@@ -109,17 +110,32 @@ def test_an_open_webui_chat_becomes_our_tree() -> None:
     chat = read_chat(open_webui_chat())
     messages = by_id(chat)
     assert [(each.source_id, each.parent_source_id, each.role.value) for each in chat.messages] == [
-        ("system", None, "system"), ("u1", "system", "user"), ("a1", "u1", "assistant"), ("a2", "u1", "assistant"),
-        ("u2", "system", "user"), ("a3", "u2", "assistant"),
+        ("u1", None, "user"), ("a1", "u1", "assistant"), ("a2", "u1", "assistant"),
+        ("u2", None, "user"), ("a3", "u2", "assistant"),
     ]
     assert (chat.title, chat.model_id, chat.current_source_id) == ("Bread", "qwen3:8b", "a1")
     assert (chat.created_at, chat.updated_at) == (at(1_730_000_000), at(1_730_000_200))
-    assert messages["system"].content == "You are a baker."
+    assert chat.setup == IncomingSetup(system_prompt="You are a baker.")
     assert (messages["a1"].content, messages["a1"].reasoning) == ("Knead.", "Flour & water.\n\nSalt.")
     assert (messages["a1"].stats.get("prompt_tokens"), messages["a1"].stats.get("completion_tokens")) == (12, 3)
     assert (messages["a2"].status, messages["a2"].stats.get("error")) == (MessageStatus.FAILED, "Out of memory.")
     assert messages["a3"].status is MessageStatus.INTERRUPTED
     assert messages["u2"].content == "How do I bake rye?\n\n*[Attachment: rye.txt]*"
+
+
+def test_its_parameters_are_ours_where_we_have_them() -> None:
+    entry = open_webui_chat()
+    entry["chat"]["params"] |= {
+        "temperature": 0.3, "repeat_penalty": 1.1, "stop": "END, ###,", "think": False, "num_ctx": 9, "seed": None,
+    }
+    chat = read_chat(entry)
+    assert chat.setup.parameters == {
+        "temperature": 0.3, "repetition_penalty": 1.1, "stop": ["END", "###"], "reasoning": False,
+    }
+    assert write_params(chat.setup.parameters, "Bake.") == {
+        "temperature": 0.3, "repeat_penalty": 1.1, "stop": "END,###", "think": False, "system": "Bake.",
+    }
+    assert write_params({"stop": ["a,b"]}, "") == {}        # one text with commas could not tell it
 
 
 def test_versions_of_the_same_second_stay_in_their_order() -> None:
@@ -137,10 +153,10 @@ def test_older_thoughts_are_not_escaped_and_may_stand_anywhere() -> None:
 
 def test_the_older_form_and_a_list_without_a_tree_are_read() -> None:
     chat = open_webui_chat()["chat"]
-    assert len(read_chat(chat).messages) == 6
+    assert len(read_chat(chat).messages) == 5
     chat["history"] = None
     assert [(each.source_id, each.parent_source_id) for each in read_chat(chat).messages] == [
-        ("system", None), ("u1", "system"), ("a1", "u1"),
+        ("u1", None), ("a1", "u1"),
     ]
 
 

@@ -7,6 +7,7 @@ import json
 import random
 import tracemalloc
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,12 @@ from app.formats import archive
 from app.services.container import Services
 from app.services.exports import ExportFormat
 from app.services.imports import Import, ImportState
+from app.services.setup import ChatSetup
 from app.settings import Settings
 from store import conversations, messages
 from store.chat_places import place_of
 from store.imports import Merged
-from store.tables import Conversation, Message, MessageStatus
+from store.tables import Conversation, Message, MessageStatus, WhenFull
 from tests.app.elsewhere import (
     chatgpt_conversation,
     newest_zip,
@@ -108,6 +110,39 @@ async def test_what_is_exported_comes_home_the_same(services: Services, user_id:
     assert counts(await imported(services, user_id, file)) == (0, 0, 3, 0)
     assert await everything(services, user_id) == before
     assert json.loads(await exported(services, ben_id))[0]["title"] == json.loads(file)[0]["title"]
+
+
+async def test_a_chat_s_own_set_up_goes_along_and_comes_back(services: Services, user_id: str, ben_id: str) -> None:
+    preset = await services.presets.create(user_id, "Pirate", ChatSetup(system_prompt="Arr."))
+    setup = ChatSetup(
+        preset_id=preset.id, model_id="parrot", system_prompt="Be brief.", when_full=WhenFull.SUMMARISE,
+        parameters={"temperature": 0.3, "stop": ["a,b"], "reasoning": False},
+    )
+    sent = await services.chat.send(user_id, None, "Hello", setup=setup)
+    await services.chat.stop(user_id, sent.answer_id)
+    file = await exported(services, user_id)
+    assert json.loads(file)[0]["chat"]["params"] == {"temperature": 0.3, "think": False, "system": "Be brief."}
+    assert json.loads(file)[0]["chat"]["inglenook"]["setup"]["preset"] == "Pirate"
+    shown = b"".join([piece async for piece in (
+        await services.exports.one(user_id, sent.conversation_id, ExportFormat.MARKDOWN)
+    ).chunks]).decode()
+    assert "*temperature 0.3, stop ['a,b'], reasoning False*\n\n## System prompt\n\nBe brief.\n\n## You" in shown
+
+    own = await services.presets.create(ben_id, "Pirate", ChatSetup())
+    await imported(services, ben_id, file)
+    (chat,) = await services.conversations.list_recent(ben_id)
+    assert ChatSetup.of(chat) == replace(setup, preset_id=own.id)       # the one that is called so here
+    thread = await services.conversations.thread(ben_id, chat.id)
+    assert [each.message.role.value for each in thread] == ["user", "assistant"]
+
+
+async def test_of_a_set_up_what_makes_no_sense_here_is_left_out(services: Services, user_id: str) -> None:
+    chat = open_webui_chat()
+    chat["chat"]["params"] |= {"temperature": 99, "top_p": "much", "top_k": 40, "system": "x" * 300_000}
+    await imported(services, user_id, json.dumps([chat]).encode())
+    (conversation,) = await services.conversations.list_recent(user_id)
+    assert conversation.parameters == {"top_k": 40}
+    assert len(conversation.system_prompt) == 200_000
 
 
 async def test_the_newest_zip_is_read_and_known_again(services: Services, user_id: str) -> None:
