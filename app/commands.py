@@ -165,7 +165,7 @@ def revoke_key(
 
 @models.command("list")
 def list_models(data_dir: DataDir = None) -> None:
-    """What is there to talk to. A star marks the one that new chats take."""
+    """What is there: models that answer, and models that make embeddings. A star marks the one that new chats take."""
 
     async def collect(service: ModelService) -> list[tuple[str, ...]]:
         await service.register_starter()
@@ -176,6 +176,7 @@ def list_models(data_dir: DataDir = None) -> None:
                 entry.model.quantisation,
                 f"{entry.model.size_bytes / 1e6:,.0f} MB",
                 f"{entry.model.context_tokens:,}",
+                "embeddings" if entry.model.embeds else "answers",
                 entry.problem or " + ".join(
                     [entry.model.path, *(f"{each['path']}={each['scale']:g}" for each in entry.model.adapters)]
                 ),
@@ -183,7 +184,7 @@ def list_models(data_dir: DataDir = None) -> None:
             for entry in await service.list()
         ]
 
-    print_table(("  ID", "FORMAT", "SIZE", "CONTEXT", "FILE"), _with_models(data_dir, collect))
+    print_table(("  ID", "FORMAT", "SIZE", "CONTEXT", "MAKES", "FILE"), _with_models(data_dir, collect))
 
 
 @models.command("add")

@@ -22,10 +22,10 @@ from starlette.middleware.gzip import GZipMiddleware
 from app.api import chats, health, hub, metrics
 from app.api.errors import install_error_handlers
 from app.api.openai import openai_app, without_prefix
+from app.door.gate import Gate
 from app.hosts import HostPolicy
 from app.listening import listen, url_of
 from app.logs import set_up_logs
-from app.middleware import Gate
 from app.packed import PackOnce
 from app.schemas import IMPORT_PATH
 from app.services.container import Services

@@ -1,6 +1,6 @@
 """Holds each websocket to the page that it was opened for. `ui.install` calls this; the checks run on the event loop.
 
-NiceGUI takes the page's id from every message that comes in. The door (`app.middleware`) lets a person open sockets for
+NiceGUI takes the page's id from every message that comes in. The door (`app.door`) lets a person open sockets for
 their own pages only; here a message that names another page than its socket's is dropped.
 """
 

@@ -3,7 +3,7 @@
     /ui/stream/ID?offset=0&thought=0            one answer, from there on
     /ui/stream/ID,ID?offset=0,12&thought=0,0    several over one line: a browser holds six to a host, for all its tabs
 
-What comes is told in ui/answer_events.py. A page only watches: closing it stops nothing. `app.middleware` cuts the
+What comes is told in ui/answer_events.py. A page only watches: closing it stops nothing. `app.door` cuts the
 stream when its reader's session ends. On the event loop.
 """
 

@@ -1,6 +1,6 @@
 """Inglenook as an app of the browser: its manifest, its service worker, and the page shown where the server is away.
 
-`ui.install` adds the routes; all three are open to everybody (`app.middleware`) and tell nothing of anybody.
+`ui.install` adds the routes; all three are open to everybody (`app.door`) and tell nothing of anybody.
 """
 
 from __future__ import annotations

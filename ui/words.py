@@ -88,12 +88,6 @@ def percent(share: float | None) -> str | None:
     return None if share is None else t("unit-percent", number=number(100 * share))
 
 
-def ordinal(number: int) -> str:
-    if number % 100 in (11, 12, 13):
-        return f"{number}th"
-    return f"{number}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th') }"
-
-
 def _locale() -> str:
     return LOCALES_OF_NUMBERS.get(here().code, here().code)
 

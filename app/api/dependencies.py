@@ -25,7 +25,7 @@ async def _services(request: Request) -> Services:
 
 
 async def _user(request: Request) -> User:
-    """`app.middleware` has found out who it is, and refuses who it does not know; this only states it once more."""
+    """`app.door` has found out who it is, and refuses who it does not know; this only states it once more."""
     user: User | None = request.state.user
     if user is None:
         raise NotSignedIn(Said("error-not-signed-in"))

@@ -116,13 +116,6 @@ def check_whole(variant: Variant, repo: str) -> None:
         raise InvalidInput(message, field="model")
 
 
-def part_of(name: str) -> tuple[str, int, int] | None:
-    """(stem with folder, part, of how many) of a file that is one of several."""
-    if (found := _PART.fullmatch(name)) is None:
-        return None
-    return found["stem"], int(found["part"]), int(found["parts"])
-
-
 def _usual(variants: Sequence[Variant]) -> Variant:
     for label in DEFAULT_QUANTISATIONS:
         for each in variants:

@@ -18,7 +18,7 @@ from app.services.setup import ChatSetup
 from app.services.temporary import TemporaryChats
 from store import conversations, deletions, library, messages, search
 from store.database import Database
-from store.tables import Conversation, WhenFull, now
+from store.tables import Conversation, now
 
 T = TypeVar("T")
 
@@ -88,12 +88,6 @@ class ConversationService:
         """Show the branch through this message, down to the newest leaf under it."""
         conversation = _found(await self._home_of(message_id).run(messages.show_branch, user_id, message_id))
         self._changes.announce(user_id, Change("thread", conversation.id))
-
-    async def set_when_full(self, user_id: str, conversation_id: str, when_full: WhenFull) -> None:
-        """What becomes of this chat's oldest turns, from the next answer on, when they do not fit."""
-        home = self._home_of(conversation_id)
-        _found(await home.run(conversations.set_up, user_id, conversation_id, when_full=when_full))
-        self._changes.announce(user_id, Change("thread", conversation_id))
 
     async def search(self, user_id: str, text: str, limit: int = 20) -> list[SearchHit]:
         """Plain words; what the sidebar's search understands beside them is in `app.services.searching`."""

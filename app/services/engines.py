@@ -3,9 +3,9 @@
     ON_DISK -> LOADING -> READY -> DRAINING -> ON_DISK        (any) -> FAILED(reason)
 
 Everything here runs on the event loop, and this registry alone owns the engines: whoever wants one borrows it by
-`acquire`, and a borrowed engine is never unloaded to make room. Loads happen one at a time; where the next model does
-not fit, the least recently used idle one goes. Where all are answering, the least recently used is drained: it ends its
-answers and begins no more, so that the load's turn comes however many ask. Pinned models stay.
+`acquire`, and a borrowed engine is never unloaded to make room. Loads happen one at a time; which model goes where the
+next does not fit is told in `memory_room`, how states change and idle models end in `model_places`. Where all are
+answering, one is drained: it ends its answers and begins no more, so that the load's turn comes however many ask.
 """
 
 from __future__ import annotations
@@ -14,13 +14,15 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import structlog
 
 from app.errors import ModelUnavailable, said
 from app.language import Said
-from app.services.changes import Change, Changes
+from app.services.changes import Changes
+from app.services.memory_room import limits_beside, make_room, why_not_loaded
+from app.services.model_places import ModelPlaces
 from app.services.model_states import LoadWait as LoadWait
 from app.services.model_states import ModelState as ModelState
 from app.services.model_states import ModelStatus as ModelStatus
@@ -28,9 +30,8 @@ from app.services.model_states import Place, Wanted
 from app.services.model_states import Policy as Policy
 from engine.engine import Engine
 from engine.errors import EngineError, EngineFailed, OutOfMemory
-from engine.hardware import give_back_memory
 from engine.load import LoadLimits, ModelSpec, plan_load
-from engine.memory import COMFORTABLE_CONTEXT_TOKENS, MIN_CONTEXT_TOKENS, MemoryPlan
+from engine.memory import MemoryPlan
 
 RETRY_AFTER_FAILURE_S = 30      # a model that just failed is not tried again by every request that names it
 UNUSED_S = 60                   # that a model which was just loaded stays, whatever its time after a use is
@@ -50,13 +51,15 @@ class EngineRegistry:
     limits: LoadLimits
     changes: Changes
     budget_bytes: int | None = None                     # for all models together; None: what the machine has
-    _places: dict[str, Place] = field(default_factory=dict)
+    _places: ModelPlaces = field(init=False)
     _one_load: asyncio.Lock = field(default_factory=asyncio.Lock)
-    _released: asyncio.Event = field(default_factory=asyncio.Event)     # waited for by the one load that wants room
     _is_closed: bool = False
 
+    def __post_init__(self) -> None:
+        self._places = ModelPlaces(self.changes)
+
     def status(self, model_id: str) -> ModelStatus:
-        place = self._places.get(model_id)
+        place = self._places.by_id.get(model_id)
         if place is None:
             return ModelStatus(ModelState.ON_DISK)
         info = place.engine.info if place.engine else None
@@ -64,14 +67,14 @@ class EngineRegistry:
 
     def last_window(self, model_id: str) -> int | None:
         """How many tokens it held when it was last loaded here."""
-        place = self._places.get(model_id)
+        place = self._places.by_id.get(model_id)
         return place.last_window if place else None
 
     def loaded(self) -> dict[str, Engine]:
         """The engines that are READY, by model id."""
         return {
             model_id: place.engine
-            for model_id, place in self._places.items()
+            for model_id, place in self._places.by_id.items()
             if place.engine is not None and place.state is ModelState.READY
         }
 
@@ -86,27 +89,27 @@ class EngineRegistry:
         place.num_borrowers += 1
         before = _borrowed.get()
         _borrowed.set(before | {model_id})
-        self._see_to_expiry(model_id, place)
+        self._places.see_to_expiry(model_id, place)
         try:
             yield engine
         except EngineFailed as error:
             if place.engine is engine and place.unloading is None:
-                self._fail(model_id, place, said(error))
+                self._places.fail(model_id, place, said(error))
                 await engine.close()
             raise
         finally:
             _borrowed.set(before)
             place.num_borrowers -= 1
             place.last_used_s = asyncio.get_running_loop().time()
-            self._see_to_expiry(model_id, place)
-            self._released.set()
+            self._places.see_to_expiry(model_id, place)
+            self._places.released.set()
 
     async def load(self, model_id: str, *, makes_room: bool = True) -> None:
         """Returns when the model is READY; tries again at once where it had failed. Raises as `acquire`.
 
         Without `makes_room` nothing is unloaded for it.
         """
-        place = self._places.get(model_id)
+        place = self._places.by_id.get(model_id)
         if place is not None and place.state is ModelState.FAILED:
             place.failed_at_s = -RETRY_AFTER_FAILURE_S
         await self._ready(model_id, makes_room=makes_room)
@@ -119,49 +122,46 @@ class EngineRegistry:
 
     def retire(self, model_id: str) -> None:
         """Unload it as soon as nobody uses it: what comes next is another version of it."""
-        if (place := self._places.get(model_id)) is not None and place.engine is not None:
+        if (place := self._places.by_id.get(model_id)) is not None and place.engine is not None:
             place.is_retired = True
-            self._see_to_expiry(model_id, place)
+            self._places.see_to_expiry(model_id, place)
 
     def set_policy(self, model_id: str, policy: Policy) -> None:
         """From now on; of a model that is not in memory nothing needs to be known."""
-        if (place := self._places.get(model_id)) is not None:
+        if (place := self._places.by_id.get(model_id)) is not None:
             place.policy = policy
-            self._see_to_expiry(model_id, place)
-            self._released.set()        # who waits for room may take this one now
+            self._places.see_to_expiry(model_id, place)
+            self._places.released.set()        # who waits for room may take this one now
 
     async def unload(self, model_id: str) -> None:
         """Free a model's memory now. Answers that it is writing end as interrupted; a load under way is given up."""
-        place = self._places.get(model_id)
+        place = self._places.by_id.get(model_id)
         if place is None:
             return
         if place.loading is not None:
             place.loading.cancel()
             await asyncio.wait({place.loading})
-        if place.engine is not None and place.unloading is None:
-            self._begin_to_unload(model_id, place, place.engine)
-        if place.unloading is not None:
-            await asyncio.shield(place.unloading)
+        await self._places.end(model_id, place)
         if place.state is ModelState.FAILED:
-            self._set(place, ModelState.ON_DISK)
+            self._places.set(place, ModelState.ON_DISK)
 
     async def forget(self, model_id: str) -> None:
         """Unload a model that is being removed, and drop what is known of it."""
         await self.unload(model_id)
-        self._places.pop(model_id, None)
+        self._places.by_id.pop(model_id, None)
 
     async def close(self) -> None:
         """Give up loads and close every engine. Idempotent; nothing can be acquired afterwards."""
         self._is_closed = True
-        for place in self._places.values():
+        for place in self._places.by_id.values():
             place.settled.set()
-        await asyncio.gather(*(self.unload(model_id) for model_id in list(self._places)))
+        await asyncio.gather(*(self.unload(model_id) for model_id in list(self._places.by_id)))
 
     async def _ready(self, model_id: str, *, makes_room: bool = True) -> tuple[Engine, Place]:
         while True:
             if self._is_closed:
                 raise ModelUnavailable(Said("error-shutting-down"))
-            place = self._places.get(model_id)
+            place = self._places.by_id.get(model_id)
             if place is not None and place.engine is not None and place.unloading is None:
                 if place.state is ModelState.READY or model_id in _borrowed.get():
                     return place.engine, place
@@ -172,7 +172,7 @@ class EngineRegistry:
                 continue
             if place is None or place.loading is None:
                 wanted = await self.wanted(model_id)
-                place = self._places.setdefault(model_id, Place())
+                place = self._places.by_id.setdefault(model_id, Place())
                 self._check_failure(place)
                 if place.loading is None and place.engine is None:
                     place.loading = asyncio.create_task(self._load(wanted, place, makes_room))
@@ -190,7 +190,7 @@ class EngineRegistry:
             await _outcome(loading, model_id)
         finally:
             place.num_waiting -= 1
-            self._released.set()
+            self._places.released.set()
 
     def _check_failure(self, place: Place) -> None:
         if place.state is not ModelState.FAILED or place.reason is None:
@@ -203,19 +203,19 @@ class EngineRegistry:
         """Ends in READY or FAILED; raises only what is no failure of the model's."""
         spec = wanted.spec
         if self._one_load.locked():
-            self._set(place, ModelState.LOADING, Said("error-waiting-for-load"), LoadWait.OTHER_LOAD)
+            self._places.set(place, ModelState.LOADING, Said("error-waiting-for-load"), LoadWait.OTHER_LOAD)
         else:
-            self._set(place, ModelState.LOADING)
+            self._places.set(place, ModelState.LOADING)
         try:
             async with self._one_load:
                 place.engine = await self._load_with_room(spec, place, makes_room)
         except EngineError as error:
-            self._fail(spec.model_id, place, self._why(error))
+            self._places.fail(spec.model_id, place, why_not_loaded(self._places, error))
             if not makes_room:
                 place.failed_at_s = -RETRY_AFTER_FAILURE_S      # whoever asks for it may have it make room
             return
         except BaseException:       # cancelled by `unload`, or a fault of ours: never leave it LOADING for ever
-            self._set(place, ModelState.ON_DISK)
+            self._places.set(place, ModelState.ON_DISK)
             raise
         finally:
             place.loading = None
@@ -224,138 +224,29 @@ class EngineRegistry:
         place.last_used_s = asyncio.get_running_loop().time()
         place.last_load_s = place.last_used_s - (place.began_loading_s or place.last_used_s)
         place.last_window = info.max_model_len
-        self._set(place, ModelState.READY)
-        self._see_to_expiry(spec.model_id, place, at_least_s=UNUSED_S)      # whoever it was loaded for comes first
+        self._places.set(place, ModelState.READY)
+        self._places.see_to_expiry(spec.model_id, place, at_least_s=UNUSED_S)       # whom it was loaded for comes first
         log.info("model loaded", model=spec.model_id, device=info.device, backend=info.backend)
+
+    def _limits_now(self, *, is_picky: bool) -> LoadLimits:
+        return limits_beside(self._places.by_id.values(), self.limits, self.budget_bytes, is_picky=is_picky)
 
     async def _load_with_room(self, spec: ModelSpec, place: Place, makes_room: bool) -> Engine:
         while True:
-            has_idle = makes_room and any(each.is_idle for each in self._removable().values())
+            has_idle = makes_room and any(each.is_idle for each in self._places.removable().values())
             try:
                 if place.reason:
-                    self._set(place, ModelState.LOADING)
+                    self._places.set(place, ModelState.LOADING)
                 place.began_loading_s = asyncio.get_running_loop().time()
                 return await self.loader(spec, self._limits_now(is_picky=has_idle))
             except OutOfMemory:
-                if not makes_room or not await self._make_room(place, spec.name):
+                if not makes_room or not await make_room(self._places, place, spec.name):
                     raise
-
-    def _limits_now(self, *, is_picky: bool) -> LoadLimits:
-        """`is_picky`: rather than with little context beside others, a model is loaded in the place of an idle one."""
-        engines = [place.engine for place in self._places.values() if place.engine is not None]
-        promised = [_promised_bytes(engine) for engine in engines]
-        return replace(
-            self.limits,
-            promised_bytes=sum(host_bytes for host_bytes, _ in promised),
-            promised_gpu_bytes=sum(gpu_bytes for _, gpu_bytes in promised),
-            budget_bytes=None if self.budget_bytes is None else self.budget_bytes - sum(map(_planned_bytes, engines)),
-            least_context_tokens=COMFORTABLE_CONTEXT_TOKENS if is_picky else MIN_CONTEXT_TOKENS,
-        )
-
-    def _removable(self) -> dict[str, Place]:
-        return {
-            model_id: place for model_id, place in self._places.items()
-            if place.engine is not None and place.unloading is None and not place.policy.is_pinned
-        }
-
-    async def _make_room(self, wanted: Place, name: str) -> bool:
-        """Unload the least recently used idle model, or drain one; False where nothing else may go."""
-        has_waited = False
-        try:
-            while others := self._removable():
-                by_use = sorted(others, key=lambda model_id: others[model_id].last_used_s)
-                idle = next((model_id for model_id in by_use if others[model_id].is_idle), None)
-                if idle is not None:
-                    await self.unload(idle)
-                    return True
-                if all(place.state is ModelState.READY for place in others.values()):
-                    reason = Said("error-makes-room", model=name)
-                    self._set(others[by_use[0]], ModelState.DRAINING, reason)
-                names = " or ".join(sorted(others))
-                wanted.began_loading_s = None
-                reason = Said("error-waiting-for-memory", models=names)
-                self._set(wanted, ModelState.LOADING, reason, LoadWait.MEMORY)
-                self._released.clear()
-                await self._released.wait()
-                has_waited = True
-            return has_waited           # it went by itself
-        finally:
-            for place in self._removable().values():
-                if place.state is ModelState.DRAINING:      # another went, or the load was given up
-                    self._set(place, ModelState.READY)
-
-    def _why(self, error: EngineError) -> Said:
-        if not isinstance(error, OutOfMemory):
-            return said(error)
-        pinned = " and ".join(sorted(
-            model_id for model_id, place in self._places.items() if place.engine is not None and place.policy.is_pinned
-        ))
-        return Said("error-pinned", detail=said(error), models=pinned) if pinned else said(error)
-
-    def _see_to_expiry(self, model_id: str, place: Place, *, at_least_s: float = 0.0) -> None:
-        """An idle model's time begins anew, one in use has none."""
-        if place.expiry is not None:
-            place.expiry.cancel()
-            place.expiry = None
-        keep_alive_s = 0 if place.is_retired else None if place.policy.is_pinned else place.policy.keep_alive_s
-        if place.engine is None or place.num_borrowers or keep_alive_s is None:
-            return
-        ends_s = place.last_used_s + max(keep_alive_s, at_least_s)
-        place.expiry = asyncio.get_running_loop().call_at(ends_s, self._expire, model_id, place)
-
-    def _expire(self, model_id: str, place: Place) -> None:
-        place.expiry = None
-        if place.engine is not None and place.state is ModelState.READY and place.is_idle:
-            self._begin_to_unload(model_id, place, place.engine)
-
-    def _begin_to_unload(self, model_id: str, place: Place, engine: Engine) -> None:
-        self._set(place, ModelState.DRAINING)       # now, so that nobody borrows it before the task has started
-        place.unloading = asyncio.create_task(self._unload(model_id, place, engine), name=f"unload {model_id}")
-
-    async def _unload(self, model_id: str, place: Place, engine: Engine) -> None:
-        try:
-            await engine.close()
-            await asyncio.to_thread(give_back_memory)
-        finally:
-            place.engine = place.unloading = None
-            self._see_to_expiry(model_id, place)
-            self._set(place, ModelState.ON_DISK)
-        log.info("model unloaded", model=model_id)
-
-    def _fail(self, model_id: str, place: Place, reason: Said) -> None:
-        place.engine = None
-        self._see_to_expiry(model_id, place)
-        place.failed_at_s = asyncio.get_running_loop().time()
-        self._set(place, ModelState.FAILED, reason)
-        log.warning("model failed", model=model_id, reason=reason)
-
-    def _set(
-        self, place: Place, state: ModelState, reason: Said | None = None, waits_for: LoadWait | None = None
-    ) -> None:
-        place.state, place.reason, place.waits_for = state, reason, waits_for
-        if state is ModelState.DRAINING:
-            place.settled.clear()
-        else:
-            place.settled.set()
-        self.changes.announce_all(Change("models", None))
-
-
-def _planned_bytes(engine: Engine) -> int:
-    """As `MemoryPlan.everywhere_bytes`."""
-    return engine.info.weight_bytes + engine.info.kv_bytes + engine.info.cache_bytes
-
 
 def _about_s(place: Place) -> float | None:
     if place.state is not ModelState.LOADING or place.began_loading_s is None or place.last_load_s is None:
         return None
     return max(0.0, place.began_loading_s + place.last_load_s - asyncio.get_running_loop().time())
-
-
-def _promised_bytes(engine: Engine) -> tuple[int, int]:
-    """What a loaded model may still take of the host and of a GPU: its memory grows with its chats, up to the plan."""
-    info = engine.info
-    promised = max(0, info.kv_bytes + info.cache_bytes - engine.metrics().held_bytes)
-    return promised, min(promised, info.gpu_kv_bytes)
 
 
 async def _outcome(loading: asyncio.Task[None], model_id: str) -> None:

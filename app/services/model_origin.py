@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-HUGGING_FACE, OLLAMA, LM_STUDIO, JAN = "Hugging Face", "Ollama", "LM Studio", "Jan"
+HUGGING_FACE, OLLAMA = "Hugging Face", "Ollama"
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _BLOB = re.compile(r"sha256-([0-9a-f]{64})")

@@ -35,7 +35,6 @@ from app.services.model_states import Wanted
 from app.settings import Settings
 from engine.errors import ModelLoadError
 from engine.judge import judge
-from engine.load import ModelSpec
 from engine.lora import Adapter
 from engine.template_doctor import TemplateReport
 from store import models
@@ -184,11 +183,6 @@ async def find_model(db: Database, model_id: str) -> Model:
         known = ", ".join(each.id for each in listed)
         raise ModelNotFound(Said("error-no-model", model=model_id[:200], known=known))
     raise ModelNotFound(Said("error-no-model-at-all", model=model_id[:200]))
-
-
-async def spec_of(db: Database, model_id: str) -> ModelSpec:
-    """What the loader needs to know of a model."""
-    return spec_from(await find_model(db, model_id))
 
 
 async def wanted_of(db: Database, keep_alive_s: int | None, model_id: str) -> Wanted:

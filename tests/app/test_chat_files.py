@@ -10,7 +10,7 @@ from urllib.parse import unquote
 import httpx
 import pytest
 
-from app.middleware import MAX_BODY_BYTES
+from app.door.gate import MAX_BODY_BYTES
 from app.services.imports import ImportState
 from tests.app.elsewhere import chatgpt_conversation, open_webui_chat
 from tests.app.house import House, Person

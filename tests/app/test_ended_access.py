@@ -13,7 +13,7 @@ import httpx
 import pytest
 import pytest_asyncio
 
-from app import middleware
+from app.door import connection as door
 from engine.backends.scripted import Gate, ScriptedBackend
 from store import accounts
 from tests.app.conftest import COUNTING
@@ -81,7 +81,7 @@ async def test_a_stream_is_told_that_its_key_was_revoked(house: House, eve: Pers
 async def test_a_stream_is_told_that_another_process_revoked_its_key(
     house: House, eve: Person, gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(middleware, "CHECK_INTERVAL_S", 0.01)
+    monkeypatch.setattr(door, "CHECK_INTERVAL_S", 0.01)
     async with streaming(eve, "POST", "/v1/chat/completions", **by_key(eve)) as events:
         revoke = house.services.db.run(accounts.revoke_key, eve.user_id, eve.key_id)
         await asyncio.to_thread(house.do, revoke)
@@ -91,7 +91,7 @@ async def test_a_stream_is_told_that_another_process_revoked_its_key(
 async def test_an_answer_in_one_piece_is_given_up_when_another_process_disables_its_owner(
     house: House, eve: Person, gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(middleware, "CHECK_INTERVAL_S", 0.01)
+    monkeypatch.setattr(door, "CHECK_INTERVAL_S", 0.01)
     headers = {"Authorization": f"Bearer {eve.key}"}
     async with httpx.AsyncClient(base_url=eve.url, timeout=PATIENCE_S, verify=NO_TLS) as client:
         asking = asyncio.create_task(client.post("/v1/chat/completions", headers=headers, json=COUNT))

@@ -13,7 +13,7 @@ import websockets
 from nicegui import Client
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from app import middleware
+from app.door import connection as door
 from store import accounts
 from store.tables import UserRole
 from tests.app.conftest import FirstSignUps
@@ -308,7 +308,7 @@ async def test_disabling_a_person_ends_everything_at_once(house: House, admin: P
 async def test_an_idle_page_is_cut_when_another_process_disables_its_reader(
     house: House, admin: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(middleware, "CHECK_INTERVAL_S", 0.05)
+    monkeypatch.setattr(door, "CHECK_INTERVAL_S", 0.05)
     fred = await asyncio.to_thread(house.person, "Fred")
     page = await asyncio.to_thread(Page, fred)
     async with page.connect() as socket:

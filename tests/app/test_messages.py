@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -10,6 +11,7 @@ from app.errors import Conflict, InvalidInput, NotFound
 from app.services.container import Services
 from app.services.context import SUMMARY_INTRO
 from app.services.pace import Pace
+from app.services.setup import ChatSetup
 from engine.backends.scripted import Gate, ScriptedBackend
 from engine.backends.scripted_tokenizer import THINKING_TEMPLATE, ByteTokenizer
 from store.tables import Message, MessageStatus, Model, WhenFull
@@ -82,7 +84,7 @@ async def test_nobody_touches_anothers_messages(services: Services, user_id: str
         services.chat.restore(ben, sent.answer_id),
         services.chat.edit_answer(ben, sent.answer_id, "Mine"),
         services.chat.answer(ben, sent.user_message_id),
-        services.conversations.set_when_full(ben, sent.conversation_id, WhenFull.SUMMARISE),
+        services.conversations.set_up(ben, sent.conversation_id, ChatSetup(when_full=WhenFull.SUMMARISE)),
     ):
         with pytest.raises(NotFound):
             await attempt
@@ -108,7 +110,8 @@ async def talk(services: Services, user_id: str, num_turns: int, model_id: str, 
     """The answers of a chat that goes on for so many turns."""
     sent = await services.chat.send(user_id, None, "The password is X. " + "filler " * 5, model_id=model_id)
     answers = [await ended(services, sent)]
-    await services.conversations.set_when_full(user_id, sent.conversation_id, when_full)
+    setup = ChatSetup.of(await services.conversations.get(user_id, sent.conversation_id))
+    await services.conversations.set_up(user_id, sent.conversation_id, replace(setup, when_full=when_full))
     for number in range(num_turns):
         sent = await services.chat.send(user_id, sent.conversation_id, f"Turn {number}: " + "word " * 8)
         answers.append(await ended(services, sent))

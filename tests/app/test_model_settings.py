@@ -11,7 +11,7 @@ import pytest
 from app.errors import InvalidInput, ModelNotFound
 from app.services.container import Services
 from app.services.model_settings import ModelSettings
-from app.services.models import spec_of
+from app.services.models import spec_from
 from engine.backends.scripted_tokenizer import CHATML_TEMPLATE, HERMES_TEMPLATE
 from engine.load import load_engine
 from engine.memory import LoadLimits
@@ -83,13 +83,13 @@ async def test_they_reach_the_loader(services: Services, tiny: str) -> None:
     await services.model_settings.change(
         tiny, {"context_tokens": 512, "users": 3, "kv_type": "q8_0", "device": "gpu1", "layers": 7, "threads": 2}
     )
-    own = (await spec_of(services.db, tiny)).own_limits.over(LoadLimits(context_tokens=4096, cache_bytes=5))
+    own = spec_from(await services.models.find(tiny)).own_limits.over(LoadLimits(context_tokens=4096, cache_bytes=5))
     assert (own.context_tokens, own.max_num_seqs, own.kv_type, own.main_gpu, own.gpu_layers, own.threads) == (
         512, 3, "q8_0", 1, 7, 2
     )
     assert own.cache_bytes == 5
     await services.model_settings.change(tiny, {"device": "cpu", "layers": None})
-    assert (await spec_of(services.db, tiny)).own_limits.gpu_layers == 0
+    assert spec_from(await services.models.find(tiny)).own_limits.gpu_layers == 0
 
 
 @pytest.mark.slow
@@ -115,7 +115,7 @@ async def test_another_template_is_looked_over_and_can_be_taken_back(services: S
     assert not (await services.models.template(tiny)).calls_tools
     await services.model_settings.change(tiny, {"chat_template": HERMES_TEMPLATE})
     assert (await services.models.template(tiny)).calls_tools
-    assert (await spec_of(services.db, tiny)).chat_template == HERMES_TEMPLATE
+    assert spec_from(await services.models.find(tiny)).chat_template == HERMES_TEMPLATE
     await services.model_settings.change(tiny, {"chat_template": None})
     assert not (await services.models.template(tiny)).calls_tools
 

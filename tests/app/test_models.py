@@ -12,7 +12,7 @@ import pytest
 from app.errors import Conflict, InvalidInput, ModelNotFound, ModelUnavailable
 from app.services.container import Services
 from app.services.engines import ModelState
-from app.services.models import STARTER_ID, find_starter, size_on_disk, spec_of
+from app.services.models import STARTER_ID, find_starter, size_on_disk, spec_from
 from engine.lora import Adapter
 from store import models
 from store.tables import Model
@@ -143,7 +143,7 @@ class TestAdapters:
         assert (again.id, again.name) == ("base-style", "Bard")
         other = await services.models.add(base, adapters=[Adapter(style, 1.0)])
         assert other.id == "base-style-2"
-        specs = [await spec_of(services.db, model.id) for model in (plain, adapted, other)]
+        specs = [spec_from(await services.models.find(model.id)) for model in (plain, adapted, other)]
         assert len({spec.version for spec in specs}) == 3
         assert specs[1].version.startswith(f"{specs[0].version}; style.gguf at 0.5, {size_of(style)} bytes, ")
         assert specs[1].adapters == (Adapter(style, 0.5),)

@@ -61,9 +61,6 @@ class Composer(Element, component="composer.js"):
     def fill(self, text: str) -> None:
         self.run_method("fill", text)
 
-    def focus(self) -> None:
-        self.run_method("focus")
-
     def show(
         self,
         *,

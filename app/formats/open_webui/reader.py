@@ -1,4 +1,4 @@
-"""Chats of Open WebUI, and our own come home: see this package's own words. Pure functions, for `app.formats.reader`."""
+"""Chats of Open WebUI, and our own come home: see this package's words. Pure functions, for `app.formats.reader`."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""The door: checks that every request and websocket passes, whichever face it is for."""

@@ -1,0 +1,53 @@
+"""What the door answers: refusals, and the headers that every response carries. On the event loop."""
+
+from __future__ import annotations
+
+from starlette.datastructures import MutableHeaders
+from starlette.responses import JSONResponse, Response
+from starlette.types import Message, Receive, Scope, Send
+
+from app.errors import error_body
+
+POLICY_VIOLATION = 1008         # websocket close code
+
+# NiceGUI's templates and Vue's compiler need inline scripts and eval. No image, font or request may go elsewhere: an
+# answer with `![](https://elsewhere/?q=…)` in it must not carry the chat away.
+CONTENT_SECURITY_POLICY = (
+    "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self' ws://{host} wss://{host}; "
+    "object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+SECURITY_HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "same-origin",       # with "no-referrer" a browser sends our own forms with "Origin: null"
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "X-DNS-Prefetch-Control": "off",        # a link in an answer must not tell its host's name server that it was read
+}
+
+
+def error_response(status: int, message: str, headers: dict[str, str] | None = None) -> Response:
+    kind = {401: "authentication_error", 403: "permission_error"}.get(status, "invalid_request_error")
+    return JSONResponse(error_body(message, kind, "invalid_api_key" if status == 401 else None), status, headers)
+
+
+async def refuse(response: Response, scope: Scope, receive: Receive, send: Send) -> None:
+    if scope["type"] == "websocket":
+        await receive()
+        await send({"type": "websocket.close", "code": POLICY_VIOLATION})       # not accepted yet: it reads as a 403
+    else:
+        await response(scope, receive, send)
+
+
+def with_security_headers(send: Send, host: str) -> Send:
+    async def send_with_headers(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in SECURITY_HEADERS.items():
+                headers.setdefault(name, value)
+            if headers.get("content-type", "").startswith("text/html"):
+                headers.setdefault("Content-Security-Policy", CONTENT_SECURITY_POLICY.format(host=host))
+        await send(message)
+
+    return send_with_headers
