@@ -49,6 +49,7 @@ class ChatRequest:
     continue_final_message: bool = False                  # the last message is an assistant's, to be continued
     tools: tuple[dict[str, Any], ...] = ()                # that may be called, in OpenAI's form
     must_call: bool = False                               # one of `tools`, rather than answer
+    strict_tools: frozenset[str] = frozenset()            # names of those whose arguments must keep to their schema
     parallel_tool_calls: bool = True                      # False: no more than one call an answer
 
 

@@ -63,6 +63,8 @@ class LocalEngine:
         spec = request.params.grammar
         if self._family is not None and request.must_call and request.tools:
             spec = await asyncio.to_thread(self._family.must_call, asked, self._tokenizer)
+        elif self._family is not None and request.strict_tools and request.tools:
+            spec = await asyncio.to_thread(self._family.may_call, asked, request.strict_tools, self._tokenizer)
         core_request = self._request(
             prompt.token_ids,
             request.params,
@@ -199,6 +201,18 @@ class LocalEngine:
                 f"{self._info.name} decides for itself whether it calls a tool: this version reads its calls, but "
                 'cannot make it write one. Use tool_choice "auto" or "none".',
                 param="tool_choice",
+            )
+        if request.strict_tools and self._family.notation is None:
+            raise InvalidRequest(
+                f"{self._info.name} cannot be held to the schema of a strict function: this version reads its calls, "
+                "but cannot steer them. Leave strict out.",
+                param="tools",
+            )
+        if request.strict_tools and not request.must_call and request.params.grammar is not None:
+            raise InvalidRequest(
+                f"An answer cannot keep to {request.params.grammar.param} and to strict functions at once. "
+                "Leave one of them out.",
+                param="tools",
             )
         if request.must_call and request.params.grammar is not None:
             raise InvalidRequest(

@@ -1,4 +1,5 @@
-"""Calls that must be made, in a model's own notation, as a GrammarSpec: for `tool_choice` required and named.
+"""Calls of tools in a model's own notation, as a GrammarSpec: those that must be made, for `tool_choice` required and
+named, and those that may be, of functions that are `strict`.
 
 The families in `engine.parsers` describe theirs by a `CallNotation`; the arguments follow each function's own schema.
 """
@@ -6,8 +7,8 @@ The families in `engine.parsers` describe theirs by a `CallNotation`; the argume
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from engine.backends.base import Tokenizer
@@ -59,6 +60,59 @@ def tool_calls(
     return GrammarSpec(GrammarKind.LARK, source, "tools", marker_ids=frozenset(text.used_ids))
 
 
+def maybe_tool_calls(
+    functions: Sequence[Mapping[str, Any]],
+    strict: Collection[str],
+    notation: CallNotation,
+    mark: str,
+    tokenizer: Tokenizer,
+    *,
+    parallel: bool = True,
+    thinking: Thinking | None = None,
+    is_thinking: bool = False,
+) -> GrammarSpec:
+    """Any text, and then perhaps calls: once one begins, it is of one of `functions`, and keeps to the schema of those
+    named in `strict`. Else as `tool_calls`.
+
+    `mark` is what begins the calls; "" where the whole answer is one, which begins as no text does.
+    """
+    loose = {"type": "object"}
+    known = [each if each["name"] in strict else {**each, "parameters": loose} for each in functions]
+    text = _Markers(tokenizer)
+    is_first = not notation.opening
+    calls = [_call(function, notation, text) for function in known]
+    more = (
+        [] if notation.between is None or not parallel else ["(", *text.rule(notation.between), "call", ")*"]
+    )
+    thought, rules = ([], []) if thinking is None else _thought(thinking, text, is_begun=is_thinking)
+    if not mark:
+        begin, first = [], calls
+        rules.append(r"TEXT: /(\s*[^\s{](?s:.*))?/")
+    elif text.has(mark):
+        begin, first = ["SAID?", *text.rule(notation.opening)], calls
+        rules += ["TEXT: /(?s:.*)/", "SAID: /(?s:.+)/"]
+    else:           # its end is a part of what is said before: a text of its own would swallow it
+        begin = ["said", *text.rule(notation.opening.removeprefix(mark))]
+        first = [_call(each, _without(notation, mark), text) for each in known] if is_first else calls
+        rules += [
+            f'said[suffix={literal(mark, "tools")}]: /(?s:.*)/',
+            rf"TEXT: /(?s:.*)/ & ~/(?s:.*){_pattern(mark)}(?s:.*)/",
+        ]
+    answer = " ".join((*begin, "first", *more, *text.rule(notation.closing)))
+    source = "\n".join((
+        f"start: {' '.join((*thought, 'answer'))}",
+        f"answer: {answer}\n    | TEXT",
+        "first: " + "\n    | ".join(first),
+        "call: " + "\n    | ".join(calls),
+        *rules,
+    ))
+    return GrammarSpec(GrammarKind.LARK, source, "tools", marker_ids=frozenset(text.used_ids))
+
+
+def _without(notation: CallNotation, mark: str) -> CallNotation:
+    return replace(notation, before=notation.before.removeprefix(mark))
+
+
 def _call(function: Mapping[str, Any], notation: CallNotation, text: _Markers) -> str:
     name = function["name"]
     if not _NAME.fullmatch(name):
@@ -81,7 +135,7 @@ def _object_schema(parameters: Mapping[str, Any] | None) -> Mapping[str, Any]:
 def _thought(thinking: Thinking, text: _Markers, *, is_begun: bool) -> tuple[list[str], list[str]]:
     """What stands before the calls, and the rules that it needs. No thought holds the mark that ends it."""
     if text.has(thinking.closes):
-        closes = re.escape(thinking.closes).replace("/", r"\/")
+        closes = _pattern(thinking.closes)
         rules = [
             " ".join(("thought: THOUGHT", *text.rule(thinking.closes))),
             f"THOUGHT: /(?s:.*)/ & ~/(?s:.*){closes}(?s:.*)/",
@@ -91,6 +145,10 @@ def _thought(thinking: Thinking, text: _Markers, *, is_begun: bool) -> tuple[lis
     rules.append(r"SPACE: /[ \n]{1,8}/")
     then = ["thought", "SPACE?"]
     return (then if is_begun else ["(", *text.rule(thinking.opens), *then, ")?"]), rules
+
+
+def _pattern(text: str) -> str:
+    return re.escape(text).replace("/", r"\/")
 
 
 class _Markers:

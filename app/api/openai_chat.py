@@ -59,6 +59,7 @@ async def create_chat_completion(
             user=user.id,
             tools=offered.tools,
             must_call=offered.must_call,
+            strict_tools=offered.strict,
             parallel_tool_calls=offered.parallel_tool_calls,
         )
         for params in sampling

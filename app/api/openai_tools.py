@@ -17,13 +17,14 @@ class OfferedTools:
 
     tools: tuple[dict[str, Any], ...] = ()
     must_call: bool = False
+    strict: frozenset[str] = frozenset()            # names of functions
     parallel_tool_calls: bool = True
 
 
 def parse_tools(body: dict[str, Any]) -> OfferedTools:
     """A function that is named is called once. Raises InvalidRequest that names the place of the fault.
 
-    Calls that must be made keep to their schemas; where the model decides, nothing makes it, `strict` or not.
+    Calls that must be made keep to their schemas; where the model decides, those of `strict` functions do.
     """
     _refuse_functions(body)
     choice, parallel = body.get("tool_choice"), body.get("parallel_tool_calls")
@@ -38,9 +39,10 @@ def parse_tools(body: dict[str, Any]) -> OfferedTools:
     if not isinstance(body["tools"], list):
         raise InvalidRequest("tools must be a list of objects.", param="tools")
     tools = tuple(_tool(tool, f"tools[{index}]") for index, tool in enumerate(body["tools"]))
+    strict = frozenset(tool["function"]["name"] for tool in body["tools"] if tool["function"].get("strict"))
     if choice in (None, "auto", "required"):
-        return OfferedTools(tools, must_call=choice == "required", parallel_tool_calls=parallel is not False)
-    return OfferedTools(_named(choice, tools), must_call=True, parallel_tool_calls=False)
+        return OfferedTools(tools, choice == "required", strict, parallel_tool_calls=parallel is not False)
+    return OfferedTools(_named(choice, tools), must_call=True, strict=strict, parallel_tool_calls=False)
 
 
 def _refuse_functions(body: dict[str, Any]) -> None:
@@ -62,6 +64,8 @@ def _tool(tool: Any, place: str) -> dict[str, Any]:
         raise InvalidRequest(f"{place}.function.description must be a string.", param=f"{place}.function.description")
     if not isinstance(parameters, dict | None):
         raise InvalidRequest(f"{place}.function.parameters must be a schema.", param=f"{place}.function.parameters")
+    if not isinstance(function.get("strict"), bool | None):
+        raise InvalidRequest(f"{place}.function.strict must be true or false.", param=f"{place}.function.strict")
     whole = {"name": name, "description": description or "", "parameters": parameters or _NO_PARAMETERS}
     return {"type": "function", "function": whole}
 

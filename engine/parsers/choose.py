@@ -4,6 +4,7 @@ template holds. `LocalEngine` asks when made.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from engine.backends.base import Tokenizer
@@ -17,7 +18,7 @@ from engine.parsers.hermes import HermesParser
 from engine.parsers.llama import LlamaParser
 from engine.parsers.mistral import MistralParser
 from engine.parsers.qwen_coder import QwenCoderParser
-from engine.tool_grammar import CallNotation, tool_calls
+from engine.tool_grammar import CallNotation, maybe_tool_calls, tool_calls
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,23 @@ class Family:
         return tool_calls(
             [tool["function"] for tool in asked.tools],
             self.notation,
+            tokenizer,
+            parallel=asked.parallel_tool_calls,
+            thinking=self.thinking,
+            is_thinking=self.thinking is not None and self.thinking.is_begun_in(asked.prompt),
+        )
+
+
+    def may_call(self, asked: Asked, strict: Collection[str], tokenizer: Tokenizer) -> GrammarSpec | None:
+        """Text, or calls of which those of `strict` functions keep to their schemas; None as for `must_call`."""
+        if self.notation is None:
+            return None
+        begins = self.notation.opening or self.notation.before
+        return maybe_tool_calls(
+            [tool["function"] for tool in asked.tools],
+            strict,
+            self.notation,
+            next((mark for mark in self.parser.opens if begins.startswith(mark)), ""),
             tokenizer,
             parallel=asked.parallel_tool_calls,
             thinking=self.thinking,

@@ -187,6 +187,16 @@ def test_one_call_must_be_made_and_no_more_may(ask: Asking) -> None:
     assert len(functions(called)) == 1
 
 
+def test_a_strict_function_is_called_by_its_schema_or_not_at_all(ask: Asking) -> None:
+    rome = CITY | {"properties": {"city": {"enum": ["Rome"]}}, "additionalProperties": False}
+    strict = {"type": "function", "function": {"name": "get_weather", "parameters": rome, "strict": True}}
+    answer = ask("both", tools=[strict, tool("get_time")], parallel_tool_calls=False)
+    assert (answer.content, answer.finish_reason) == ("I look.", "tool_calls")
+    assert [json.loads(each["arguments"]) for each in functions(answer)] == [{"city": "Rome"}]
+    assert ask("18 degrees", tools=[strict]).content == "It is warm."
+    assert ask("hello", tools=[strict]).content == CODE
+
+
 def test_no_tools_reach_the_model_where_none_may_be_called(ask: Asking) -> None:
     answer = ask("Paris?", tools=TOOLS, tool_choice="none")
     assert (answer.content, answer.calls, answer.finish_reason) == (REPLIES["Paris?"], [], "stop")
@@ -252,6 +262,27 @@ BAD: list[tuple[str, dict[str, Any], str, str]] = [
         {"tools": [{"type": "function", "function": {"name": "f", "parameters": []}}]},
         "tools[0].function.parameters",
         "schema",
+    ),
+    (
+        "a strict function of one that cannot be held to it",
+        {"model": "coder", "tools": [{"type": "function", "function": {"name": "f", "strict": True}}]},
+        "tools",
+        "Leave strict out",
+    ),
+    (
+        "a strict function and a form",
+        {
+            "tools": [{"type": "function", "function": {"name": "f", "strict": True}}],
+            "response_format": {"type": "json_object"},
+        },
+        "tools",
+        "at once",
+    ),
+    (
+        "strict as a word",
+        {"tools": [{"type": "function", "function": {"name": "f", "strict": "yes"}}]},
+        "tools[0].function.strict",
+        "true or false",
     ),
     ("parallel as a word", {"parallel_tool_calls": "no"}, "parallel_tool_calls", "true or false"),
     ("the older functions", {"functions": [{"name": "f"}]}, "functions", "tools"),

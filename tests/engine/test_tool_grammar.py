@@ -214,3 +214,55 @@ def test_each_family_is_made_to_write_what_its_parser_reads(
     for index, (_, arguments) in enumerate(calls):
         assert "".join(piece.arguments for piece in pieces if piece.index == index) == arguments
     assert "".join(each.text for each in parsed) == ""
+
+
+# Calls that may be made, of strict functions
+
+
+def may_call(
+    template: str, strict: set[str], tokenizer: ByteTokenizer = BYTES, *, parallel: bool = True
+) -> GrammarMatcher:
+    family = choose(template)
+    tools = tuple({"type": "function", "function": function} for function in (WEATHER, NOW))
+    assert family is not None
+    spec = family.may_call(Asked(tools=tools, parallel_tool_calls=parallel), strict, tokenizer)
+    assert spec is not None
+    return matcher_of(spec, tokenizer)
+
+
+@pytest.mark.parametrize(("template", "_notation", "written", "_num_calls"), FAMILIES)
+def test_where_a_call_begins_it_keeps_to_the_schema_of_a_strict_function(
+    template: str, _notation: CallNotation, written: str, _num_calls: int
+) -> None:
+    def fresh() -> GrammarMatcher:
+        return may_call(template, {"weather", "now"})
+
+    for text in ("", "It is sunny.", "Maybe <b>rain</b> or [snow]."):
+        matcher = fresh()
+        assert takes(matcher, text)
+        assert matcher.allows(BYTES.end_of_turn_id)
+    matcher = fresh()
+    assert takes(matcher, written)
+    assert matcher.is_complete or matcher.allows(BYTES.end_of_turn_id)
+    assert not takes(fresh(), written.replace("Oslo", "Bonn"))
+    if template.startswith(("<tool_call>", "[", _CALL)):
+        matcher = fresh()
+        assert takes(matcher, f"Let me see.\n{written}")
+        assert not takes(fresh(), f"Let me see.\n{written}".replace("Oslo", "Bonn"))
+
+
+def test_functions_that_are_not_strict_take_any_object() -> None:
+    assert takes(may_call(FAMILIES[0][0], {"now"}), OSLO.replace("Oslo", "Bonn"))
+    assert not takes(may_call(FAMILIES[0][0], {"now"}), TIME.replace("{}", '{"city": "Oslo"}'))
+
+
+def test_the_model_s_own_token_begins_a_call_and_no_text_holds_it() -> None:
+    tokenizer = Marked()
+    matcher = may_call(FAMILIES[0][0], {"weather"}, tokenizer, parallel=False)
+    assert takes(matcher, "Let me <tool_call> see.\n")
+    assert matcher.allows(Marked.CALL)
+    assert not matcher.allows(Marked.OTHER)
+    matcher.accept(Marked.CALL)
+    assert not matcher.allows(tokenizer.end_of_turn_id)
+    assert takes(matcher, OSLO.removeprefix("<tool_call>"))
+    assert matcher.is_complete
