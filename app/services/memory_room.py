@@ -47,7 +47,8 @@ async def make_room(places: ModelPlaces, wanted: Place, name: str) -> bool:
             if all(place.state is ModelState.READY for place in others.values()):
                 reason = Said("error-makes-room", model=name)
                 places.set(others[by_use[0]], ModelState.DRAINING, reason)
-            names = " or ".join(sorted(others))
+            *first, last = sorted(others)
+            names = Said("either-or", first=", ".join(first), last=last) if first else last
             wanted.began_loading_s = None
             reason = Said("error-waiting-for-memory", models=names)
             places.set(wanted, ModelState.LOADING, reason, LoadWait.MEMORY)
@@ -65,7 +66,7 @@ def why_not_loaded(places: ModelPlaces, error: EngineError) -> Said:
     """Where memory lacks, with those that others had to leave alone."""
     if not isinstance(error, OutOfMemory):
         return said(error)
-    pinned = " and ".join(sorted(
+    pinned = ", ".join(sorted(
         model_id for model_id, place in places.by_id.items() if place.engine is not None and place.policy.is_pinned
     ))
     return Said("error-pinned", detail=said(error), models=pinned) if pinned else said(error)

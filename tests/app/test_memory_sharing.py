@@ -211,7 +211,7 @@ class TestAPinnedModel:
             await ask(engines, model_id)
         assert in_memory(engines) == ["a", "c"]
         await services.model_settings.change("c", {"is_pinned": True})
-        with pytest.raises(ModelUnavailable, match=r"bytes.*Pinned, and so not unloaded for it: a and c\."):
+        with pytest.raises(ModelUnavailable, match=r"bytes.*Pinned, and so not unloaded for it: a, c\."):
             await ask(engines, "d")
 
     async def test_goes_once_it_is_unpinned_though_a_load_waits_already(

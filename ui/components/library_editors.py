@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from nicegui import ui
 from nicegui.element import Element
@@ -18,6 +18,8 @@ from ui.components.elements import button, tag
 from ui.components.parameters import ParameterForm, setup_with
 from ui.components.select import Select
 from ui.language import t, told
+
+Box = TypeVar("Box", ui.input, ui.textarea)
 
 SavePrompt = Callable[[str, str, str], Awaitable[None]]         # name, command, content
 SavePreset = Callable[[str, ChatSetup], Awaitable[None]]
@@ -131,18 +133,19 @@ def _form(title: str) -> Iterator[_Form]:
 
 
 def _line(label: str, value: str, place: Callable[[Element], None]) -> ui.input:
-    with tag("label", "nk-field"):
-        tag("span", "nk-lab", label)
-        box = ui.input(value=value).props("outlined autocomplete=off")
-        box.props["aria-label"] = label
-        place(tag("span"))
-    return box
+    return _field(label, place, lambda: ui.input(value=value).props("outlined autocomplete=off"))
 
 
 def _lines(label: str, value: str, place: Callable[[Element], None]) -> ui.textarea:
+    props = 'outlined autocomplete=off input-style="min-height: 150px"'
+    return _field(label, place, lambda: ui.textarea(value=value).props(props))
+
+
+def _field(label: str, place: Callable[[Element], None], make: Callable[[], Box]) -> Box:
+    """`place` is told where to say what is wrong with it."""
     with tag("label", "nk-field"):
         tag("span", "nk-lab", label)
-        box = ui.textarea(value=value).props('outlined autocomplete=off input-style="min-height: 150px"')
+        box = make()
         box.props["aria-label"] = label
         place(tag("span"))
     return box

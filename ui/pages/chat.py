@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fastapi import Request
-from nicegui import Client, background_tasks, ui
+from nicegui import Client, ui
 
 from app.errors import NotFound
 from app.schemas import ThreadMessage
 from app.services.changes import Change
 from app.services.container import Services
-from app.services.models import ModelEntry
 from store.tables import Conversation, User, WhenFull
 from ui.chat.chats import ChatList, PageActions
+from ui.chat.chosen import ChosenModel
 from ui.chat.conversation import ConversationView, TalkActions
 from ui.chat.head import ChatHead, HeadActions
 from ui.chat.new_chat import NewChat, NewChatActions
@@ -27,6 +27,7 @@ from ui.components.elements import tag
 from ui.components.frame import Frame
 from ui.components.hello import chat_not_found
 from ui.language import t
+from ui.refreshing import Refreshing
 
 
 async def chat_page(
@@ -48,12 +49,10 @@ class ChatPage:
         self._conversation: Conversation | None = None
         self._wanted_id: str | None = None          # the chat that was asked for last; shown as soon as it is read
         self._messages: Sequence[ThreadMessage] = ()    # of the branch that is shown
-        self._models: list[ModelEntry] = []
-        self._model_id = model_id                   # chosen for this page; None: the chat's own, or the default
+        self._chosen = ChosenModel(services, model_id)
         self._talk: ConversationView | None = None
         self._new: NewChat | None = None            # or none of both, where there is no such chat
-        self._stale: set[str] = set()               # kinds of changes that are not shown yet
-        self._is_refreshing = False
+        self._refreshing = Refreshing(client, "refresh chat page", self._refresh)
         self._chats = ChatList(services, self._user.id, PageActions(
             open=self._open, new_chat=self._new_chat, print=self._print, refuse=self._refuse,
             shown=lambda: self._wanted_id,
@@ -80,7 +79,7 @@ class ChatPage:
         ui.on("nk_location", lambda event: self._follow_location(event.args))
         self._client.on_delete(self._services.changes.watch(self._user.id, self._on_change))
         self._client.on_delete(self._end_temporary)
-        self._models = await self._services.models.list()
+        await self._chosen.read()
         await self._chats.read(is_first=True)
         await self._setup.read_presets()
         return await self._show(conversation_id, message_id)
@@ -107,19 +106,20 @@ class ChatPage:
             await self._end_temporary()
         self._conversation = conversation if is_found else None
         if self._conversation is not None:
-            self._model_id = None       # each chat has its own
+            self._chosen.model_id = None        # each chat has its own
         self._setup.begin(self._conversation)
         self._talk = self._new = None
         self._body.clear()
         with self._body:
             if self._conversation is not None:
                 actions = TalkActions(
-                    changed=lambda: self._mark_stale("thread"), model_id=lambda: self._model_id, think=self._think
+                    changed=lambda: self._mark_stale("thread"), model_id=lambda: self._chosen.model_id,
+                    think=self._think,
                 )
                 self._talk = ConversationView(self._services, self._user.id, self._conversation, actions)
             elif is_found:
                 new_actions = NewChatActions(
-                    begun=self._begun, model_id=lambda: self._model_id, think=self._think
+                    begun=self._begun, model_id=lambda: self._chosen.model_id, think=self._think
                 )
                 self._new = NewChat(self._services, self._user, self._setup, new_actions)
             else:
@@ -219,12 +219,12 @@ class ChatPage:
             await self._print(self._conversation.id)
 
     async def _choose_model(self, model_id: str) -> None:
-        self._model_id = model_id
+        self._chosen.model_id = model_id
         self._show_models()
         self._mark_stale("context")
 
     def _forget_model(self) -> None:
-        self._model_id = None
+        self._chosen.model_id = None
 
     async def _choose_preset(self, preset_id: str | None) -> None:
         await self._setup.choose_preset(preset_id)
@@ -249,29 +249,21 @@ class ChatPage:
 
     def _mark_stale(self, kind: str) -> None:
         """Many changes in a moment are shown at once."""
-        self._stale.add(kind)
-        if not self._is_refreshing and not self._client.is_deleted:
-            self._is_refreshing = True
-            background_tasks.create(self._refresh(), name="refresh chat page", context=self._body)
+        self._refreshing.mark(kind, self._body)
 
-    async def _refresh(self) -> None:
-        try:
-            while self._stale and not self._client.is_deleted:
-                stale, self._stale = self._stale, set()
-                if "models" in stale:
-                    self._models = await self._services.models.list()
-                if stale & {"models", "library"}:
-                    await self._setup.read_presets()
-                    self._show_models()
-                if "thread" in stale and self._wanted_id is not None:
-                    await self._refresh_thread(self._wanted_id)
-                if stale - {"models", "library", "context"}:
-                    await self._chats.read()
-                    self._show_list()
-                if stale - {"list"}:
-                    await self._show_context()
-        finally:
-            self._is_refreshing = False
+    async def _refresh(self, stale: set[str]) -> None:
+        if "models" in stale:
+            await self._chosen.read()
+        if stale & {"models", "library"}:
+            await self._setup.read_presets()
+            self._show_models()
+        if "thread" in stale and self._wanted_id is not None:
+            await self._refresh_thread(self._wanted_id)
+        if stale - {"models", "library", "context"}:
+            await self._chats.read()
+            self._show_list()
+        if stale - {"list"}:
+            await self._show_context()
 
     async def _refresh_thread(self, conversation_id: str) -> None:
         try:
@@ -292,7 +284,7 @@ class ChatPage:
     def _show_messages(self, messages: Sequence[ThreadMessage]) -> None:
         if self._talk is not None and self._conversation is not None:
             self._messages = messages
-            self._talk.show(self._conversation, messages, {entry.model.id: entry.model for entry in self._models})
+            self._talk.show(self._conversation, messages, self._chosen.by_id)
 
     def _show_setup(self) -> None:
         """It changed: so may what fits."""
@@ -304,12 +296,12 @@ class ChatPage:
             self._show_chosen()
 
     def _show_chosen(self) -> None:
-        chosen = self._chosen_model()
+        chosen = self._chosen.of(self._setup.setup)
         self._setup.show(chosen)
-        self._head.show_models(self._models, chosen, self._setup)
+        self._head.show_models(self._chosen.listed, chosen, self._setup)
         reasoning = thinks_first(self._setup.setup, chosen)
         if self._talk is not None:
-            self._talk.show_models(self._models)
+            self._talk.show_models(self._chosen.listed)
             self._talk.show_model(chosen.model if chosen else None)
             self._talk.show_thinking(reasoning)
         if self._new is not None:
@@ -317,7 +309,7 @@ class ChatPage:
 
     async def _show_context(self) -> None:
         """How full the chosen model's window is with this chat."""
-        talk, conversation, chosen = self._talk, self._conversation, self._chosen_model()
+        talk, conversation, chosen = self._talk, self._conversation, self._chosen.of(self._setup.setup)
         if talk is None or conversation is None or chosen is None:
             return
         thread = [item.message for item in self._messages]
@@ -329,14 +321,6 @@ class ChatPage:
 
     async def _choose_when_full(self, when_full: WhenFull) -> None:
         await self._setup.change("when_full", when_full)
-
-    def _chosen_model(self) -> ModelEntry | None:
-        """As `ChatService` will choose."""
-        known = {entry.model.id: entry for entry in self._models}
-        for model_id in (self._model_id, self._setup.setup.model_id):
-            if model_id in known:
-                return known[model_id]
-        return next((entry for entry in self._models if entry.model.is_default), None)
 
     def _show_list(self) -> None:
         self._chats.show(self._conversation.id if self._conversation else None)

@@ -5,12 +5,12 @@ One `LibraryPage` an open browser tab, on the event loop. It follows `Changes`: 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from datetime import datetime
 from typing import TypeVar
 
 from fastapi import Request
-from nicegui import background_tasks, ui
+from nicegui import ui
 from nicegui.element import Element
 
 from app.errors import AppError
@@ -26,6 +26,7 @@ from ui.components.library_editors import edit_preset, edit_prompt
 from ui.components.library_file import LibraryFile
 from ui.components.toast import Toast
 from ui.language import in_words, t, told
+from ui.refreshing import Refreshing
 
 T = TypeVar("T", Prompt, Preset)
 
@@ -44,7 +45,7 @@ class LibraryPage:
         self._user_id = frame.user.id
         self._client = ui.context.client
         self._models: dict[str, Model] = {}
-        self._is_stale = self._is_refreshing = False
+        self._refreshing = Refreshing(self._client, "refresh library page", self._show)
 
     async def build(self) -> None:
         with self._frame.around(label=t("library-title"), sidebar=rail("/library")):
@@ -74,22 +75,10 @@ class LibraryPage:
             button(action, "nk-btn-quiet nk-btn-sm", icon_name="plus").on("click", on_action, args=[])
 
     def _on_change(self, change: Change) -> None:
-        if change.kind not in ("library", "models"):
-            return
-        self._is_stale = True
-        if not self._is_refreshing and not self._client.is_deleted:
-            self._is_refreshing = True
-            background_tasks.create(self._refresh(), name="refresh library page", context=self._page)
+        if change.kind in ("library", "models"):
+            self._refreshing.mark(change.kind, self._page)
 
-    async def _refresh(self) -> None:
-        try:
-            while self._is_stale and not self._client.is_deleted:
-                self._is_stale = False
-                await self._show()
-        finally:
-            self._is_refreshing = False
-
-    async def _show(self) -> None:
+    async def _show(self, _changed: Collection[str] = ()) -> None:
         entries = await self._services.models.list()
         prompts = await self._services.prompts.list(self._user_id)
         presets = await self._services.presets.list(self._user_id)

@@ -104,6 +104,7 @@ error-context-input = Dieses Modell fasst höchstens { $limit } Token, input[{ $
 
 # Von Modellen: Hinzufügen, Erneuern, Einstellungen
 error-waiting-for-load = Wartet, bis ein anderes Modell geladen ist.
+either-or = { $first } oder { $last }
 error-pinned = { $detail } Angeheftet und deshalb nicht dafür entladen: { $models }.
 error-path-unreadable = { $path } lässt sich nicht lesen: { $detail }. Bitte die Zugriffsrechte prüfen.
 error-files-gone = { $path } ist nicht mehr da. Bitte zurücklegen oder das Modell hier entfernen.

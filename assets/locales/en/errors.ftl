@@ -105,6 +105,7 @@ error-context-input = This model's maximum context length is { $limit } tokens. 
 
 # Of models: adding, updating, settings
 error-waiting-for-load = Waiting until another model has loaded.
+either-or = { $first } or { $last }
 error-pinned = { $detail } Pinned, and so not unloaded for it: { $models }.
 error-path-unreadable = { $path } cannot be read: { $detail }. Check its permissions.
 error-files-gone = { $path } is gone. Put it back, or remove the model here.

@@ -1,0 +1,30 @@
+"""Which model answers on a chat's page: that chosen on it, or the chat's own, or the default. `ChatPage` has one."""
+
+from __future__ import annotations
+
+from app.services.container import Services
+from app.services.models import ModelEntry
+from app.services.setup import ChatSetup
+from store.tables import Model
+
+
+class ChosenModel:
+    def __init__(self, services: Services, model_id: str | None) -> None:
+        self._services = services
+        self.listed: list[ModelEntry] = []
+        self.model_id = model_id            # chosen for this page; None: the chat's own, or the default
+
+    async def read(self) -> None:
+        self.listed = await self._services.models.list()
+
+    @property
+    def by_id(self) -> dict[str, Model]:
+        return {entry.model.id: entry.model for entry in self.listed}
+
+    def of(self, setup: ChatSetup) -> ModelEntry | None:
+        """As `ChatService` will choose."""
+        known = {entry.model.id: entry for entry in self.listed}
+        for model_id in (self.model_id, setup.model_id):
+            if model_id in known:
+                return known[model_id]
+        return next((entry for entry in self.listed if entry.model.is_default), None)
