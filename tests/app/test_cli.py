@@ -168,7 +168,7 @@ class TestUsers:
 
         outcome = inglenook("users", "add", "Ben", "--password-stdin", stdin=io.BufferedReader(Endless()))
         assert outcome.exit_code == 1
-        assert "at most 1024 characters" in outcome.err
+        assert "at most 1,024 characters" in outcome.err
 
     def test_a_password_that_is_no_text_is_refused(self, inglenook: Inglenook) -> None:
         outcome = inglenook("users", "add", "Ben", "--password-stdin", stdin=b"\xff" * 12)
