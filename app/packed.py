@@ -77,7 +77,7 @@ class _Collector:
     async def _pack(self, start: Message) -> None:
         plain = b"".join(self._parts)
         if Headers(raw=start["headers"]).get("content-length") != str(len(plain)):
-            # Its reader left in its midst, and what was to come did not: nobody else may be given that, least of all for ever.
+            # Its reader left, so the rest did not come: nobody else may be given that, least of all for ever.
             await self._send(start)
             await self._send({"type": "http.response.body", "body": plain})
             return

@@ -29,13 +29,13 @@ def _for_own_page(handler: Handler) -> Handler:
     def handle(socket_id: str, message: Any) -> Any:
         page_id = message.get("client_id") if isinstance(message, dict) else None
         if page_id is not None and page_id in core.sio.rooms(socket_id):     # the handshake put it into that room
-            return handler(socket_id, _readable(message))
+            return handler(socket_id, readable(message))
         return None
 
     return handle
 
 
-def _readable(message: dict[str, Any]) -> dict[str, Any]:
+def readable(message: dict[str, Any]) -> dict[str, Any]:
     """The arguments of an event are JSON in JSON, and browsers escape there just the halves of pairs."""
     args = message.get("args")
     if not isinstance(args, list) or not any(isinstance(arg, str) and "\\ud" in arg for arg in args):

@@ -20,7 +20,7 @@ from app.language import Said
 CHUNK_BYTES = 256 * 1024
 MAX_DIRECTORY_BYTES = 8 * 2**20             # of a ZIP: about 80,000 names, which Python's reader holds at once
 MAX_UNPACKED_BYTES = 8 * 2**30
-MAX_TIMES_PACKED = 100                      # of the ZIP's own size may it unpack to, beside the next: chats are 3 to 20 times
+MAX_TIMES_PACKED = 100                      # its own size, beside the next, may a ZIP unpack to; chats do 3 to 20 times
 UNPACKED_FREELY_BYTES = 256 * 2**20
 _CHATS = re.compile(r"conversations.*\.json", re.IGNORECASE)
 _NO_CHATS = re.compile(     # what else ChatGPT puts beside them

@@ -143,7 +143,8 @@ def clean_title(title: str, *, max_chars: int | None = MAX_TITLE_CHARS) -> str:
     Marks that turn the direction of the text around are left out: they would turn what stands behind it on a page, too.
     What joins and parts letters, in Persian or in emoji, stays.
     """
-    harmless = "".join(" " if unicodedata.category(char) in ("Cc", "Cs") else char for char in title.translate(_TURNING))
+    title = title.translate(_TURNING)
+    harmless = "".join(" " if unicodedata.category(char) in ("Cc", "Cs") else char for char in title)
     line = " ".join(harmless.split())[:max_chars].rstrip()
     return line if any(unicodedata.category(char) not in ("Cf", "Zs") and char not in _BLANK for char in line) else ""
 
