@@ -23,6 +23,8 @@ def test_half_of_a_surrogate_pair_becomes_a_mark(typed: str, read: str) -> None:
     assert message["id"] == 7
 
 
-@pytest.mark.parametrize("args", [["{\\ud83d"], ["[" * 100_000 + "\\ud83d"], "\\ud83d", None, ["plain"], [7, "\\ud83d"]])
+@pytest.mark.parametrize(
+    "args", [["{\\ud83d"], ["[" * 100_000 + "\\ud83d"], "\\ud83d", None, ["plain"], [7, "\\ud83d"]]
+)
 def test_what_is_no_json_is_left_for_its_reader_to_refuse(args: object) -> None:
     assert readable({"args": args}) == {"args": args}
