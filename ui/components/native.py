@@ -1,6 +1,7 @@
 """Fields of the browser's own: text, choice, switch. No Quasar component, so nothing more is loaded for them. Any page.
 
-A field tells its value when it is left or when Enter is pressed, which is before a form is sent.
+A field tells its value when it is left or when Enter is pressed, which is before a form is sent. What it begins with is
+its `defaultValue`: a `value` is set anew with whatever else changes on the page, over what somebody is just typing.
 """
 
 from __future__ import annotations
@@ -33,11 +34,13 @@ class TextField:
             if hint:
                 extra["aria_describedby"] = f"{name}-hint"
             if rows:
-                self.element = tag("textarea", "nk-area", id=name, rows=rows, spellcheck="false", value=value, **extra)
+                self.element = tag(
+                    "textarea", "nk-area", id=name, rows=rows, spellcheck="false", defaultValue=value, **extra
+                )
             else:
                 with tag("div", "nk-input nk-input-sm"):
                     self.element = tag(
-                        "input", "", id=name, type=kind, value=value, placeholder=placeholder,
+                        "input", "", id=name, type=kind, defaultValue=value, placeholder=placeholder,
                         autocomplete=autocomplete, **extra,
                     )
             if hint:
@@ -47,7 +50,6 @@ class TextField:
 
     def _take(self, event: GenericEventArguments) -> None:
         self.value = str(event.args)
-        self.element._props["value"] = self.value       # the browser has it already
 
 
 class SelectField:

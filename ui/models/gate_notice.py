@@ -24,12 +24,12 @@ async def gate_notice(services: Services, repo: str, on_set: Callable[[], Awaita
             with tag("div"):
                 tag("h2", "", t("gated"))
                 tag("p", "", t("gated-about"))
-        with tag("a", "nk-btn nk-btn-quiet nk-btn-sm", href=terms, target="_blank", rel="noopener noreferrer"):
+        with tag("a", "nk-btn nk-btn-quiet nk-btn-sm", href=terms, target="_blank", rel="noreferrer"):
             tag("span", text=t("gated-terms"))
             icon("external-link", 16)
         with tag("form", "nk-gated-form") as form:
             label = t("gated-token-other") if has_token else t("gated-token")
-            token = TextField(label, kind="password", hint=t("gated-token-about"), placeholder="hf_…")
+            token = TextField(label, kind="password", hint=t("gated-token-about"))
             with tag("div", "nk-row"):
                 button(t("gated-keep"), "nk-btn-primary nk-btn-sm", kind="submit")
                 done = live("span", "nk-done", role="status")

@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from nicegui.element import Element
 
 from app.errors import AppError
 from app.services.container import Services
@@ -20,7 +19,7 @@ from engine.engine import Engine
 from engine.errors import EngineError
 from store.errors import StoreError
 from ui.components.dialog import ask, show_problem
-from ui.components.elements import icon_button, menu, menu_item, tag
+from ui.components.elements import icon, icon_button, menu, menu_item, tag
 from ui.components.engine_figures import EngineFigures
 from ui.components.text import live, put
 from ui.language import in_words, t, told
@@ -58,11 +57,13 @@ class ModelRow:
         self._figures: EngineFigures | None = None
         self._told = ""
         self._pill_kind = ""
+        self._tags: list[str] = []
+        self._menu: list[str] = []
         with tag("div", "nk-mrow") as self._row:
             with tag("div"):
                 with tag("span", "nk-name"):
                     self._name = live("span") if is_alone else live("a", "nk-plain", href=details_path(entry.model.id))
-                    self._tags = {each: live("span", "nk-tag") for each in TAGS}
+                    self._tags_place = tag("span", "nk-contents")
                 self._about = live("span", "nk-sub")
             with tag("div", "nk-state"):
                 self._pill = live("span", "nk-pill")
@@ -75,14 +76,10 @@ class ModelRow:
                 with self._action:
                     self._spin = tag("span", "nk-spin")
                     self._word = live("span")
-                self._build_menu(is_alone)
+                self._more = icon_button("ellipsis", t("model-more", model=entry.model.name))
             self._figures_place = tag("div", "nk-contents")
             self._reason = tag("div", "nk-reason")
         self.show(entry)
-
-    @property
-    def place(self) -> Element:
-        return self._row
 
     def delete(self) -> None:
         self._row.delete()
@@ -97,10 +94,7 @@ class ModelRow:
         model, status = entry.model, entry.status
         kind = model.quantisation or model.file_format
         put(self._name, kind if self._is_alone else model.name)       # alone its name stands above, as the page's
-        for name, is_so in zip(
-            TAGS, (model.is_default, ModelSettings.of(model).is_pinned, model.is_starter, model.embeds), strict=True
-        ):
-            put(self._tags[name], t(name) if is_so else "")
+        self._show_tags(entry)
         on_disk = size(model.size_bytes)
         of_size = t("model-size", size=on_disk) if self._is_alone else t("model-of-size", kind=kind, size=on_disk)
         put(self._about, ", ".join([of_size, *map(_adapter, model.adapters)]))
@@ -116,6 +110,17 @@ class ModelRow:
         if self._figures is not None:
             self._figures.show()
 
+    def _show_tags(self, entry: ModelEntry) -> None:
+        model = entry.model
+        are_so = (model.is_default, ModelSettings.of(model).is_pinned, model.is_starter, model.embeds)
+        due = [name for name, is_so in zip(TAGS, are_so, strict=True) if is_so]
+        if due != self._tags:
+            self._tags = due
+            self._tags_place.clear()
+            with self._tags_place:
+                for name in due:
+                    tag("span", "nk-tag", t(name))
+
     def _show_state(self, entry: ModelEntry) -> None:
         status = entry.status
         kind, word = PILLS[status.state]
@@ -129,7 +134,7 @@ class ModelRow:
         if bool(self._action.props.get("aria-disabled")) != is_idle:
             self._action.props(add="aria-disabled=true") if is_idle else self._action.props(remove="aria-disabled")
         is_bad = status.state is ModelState.FAILED or bool(entry.problem)
-        reason = entry.problem or status.reason
+        reason = status.reason or entry.problem
         told_now = f"{is_bad}{reason}"
         if told_now != self._told:
             self._told = told_now
@@ -163,29 +168,40 @@ class ModelRow:
 
     # --- its menu -----------------------------------------------------------------------------------------------------
 
-    def _build_menu(self, is_alone: bool) -> None:
-        model = self._entry.model
-        self._more = icon_button("ellipsis", t("model-more", model=model.name))
-        with self._more, menu("bottom right", "top right"):
-            if not is_alone:
-                with tag("a", "nk-nav", href=details_path(model.id), role="menuitem"):
-                    tag("svg", "nk-i", aria_hidden="true", innerHTML='<use href="#nk-sliders-horizontal"/>')
-                    tag("span", text=t("model-details"))
-            self._default = menu_item(t("model-set-default"), icon_name="check").on("click", self._set_default)
-            self._pin = menu_item(t("model-pin"), icon_name="pin").on("click", self._pinner(True))
-            self._unpin = menu_item(t("model-unpin"), icon_name="pin-off").on("click", self._pinner(False))
-            self._remove = menu_item(t("model-remove"), icon_name="trash-2", classes="danger")
-            self._remove.on("click", self._ask_to_remove)
-
     def _show_menu(self) -> None:
+        """Made anew where something else can be done now, and then it is closed: it was chosen from."""
         model = self._entry.model
         is_pinned = ModelSettings.of(model).is_pinned
-        for item, is_there in (
-            (self._default, not model.is_default and not model.embeds), (self._pin, not is_pinned),
-            (self._unpin, is_pinned), (self._remove, not model.is_starter),
-        ):
-            if item.visible != is_there:
-                item.set_visibility(is_there)
+        due = [
+            *([] if self._is_alone else ["details"]),
+            *([] if model.is_default or model.embeds else ["default"]),
+            "unpin" if is_pinned else "pin",
+            *([] if model.is_starter else ["remove"]),
+        ]
+        if due == self._menu:
+            return
+        self._menu = due
+        for child in list(self._more.default_slot.children)[1:]:        # the first is its icon
+            child.delete()
+        with self._more, menu("bottom right", "top right"):
+            for name in due:
+                self._item(name)
+
+    def _item(self, name: str) -> None:
+        match name:
+            case "details":
+                with tag("a", "nk-nav", href=details_path(self._entry.model.id), role="menuitem"):
+                    icon("sliders-horizontal")
+                    tag("span", text=t("model-details"))
+            case "default":
+                menu_item(t("model-set-default"), icon_name="check").on("click", self._set_default)
+            case "pin":
+                menu_item(t("model-pin"), icon_name="pin").on("click", self._pinner(True))
+            case "unpin":
+                menu_item(t("model-unpin"), icon_name="pin-off").on("click", self._pinner(False))
+            case "remove":
+                remove = menu_item(t("model-remove"), icon_name="trash-2", classes="danger")
+                remove.on("click", self._ask_to_remove)
 
     # --- what an admin does -------------------------------------------------------------------------------------------
 

@@ -68,7 +68,7 @@ class SettingsForm:
             if not self._model.embeds:
                 with tag("details", "nk-settings-more", open=bool(now.chat_template)):
                     tag("summary", "", t("setting-chat_template"))
-                    self._text("chat_template", now.chat_template or "", rows=9, label="setting-chat_template-label")
+                    self._text("chat_template", now.chat_template or "", rows=9, label=t("setting-chat_template-label"))
             self._problem = tag("div")
             with tag("div", "nk-row nk-settings-end"):
                 button(t("setting-save"), "nk-btn-quiet", kind="submit")
@@ -85,7 +85,7 @@ class SettingsForm:
         self._problems[name] = self._fields[name].problem
 
     def _text(self, name: str, value: str, *, rows: int = 0, label: str = "") -> None:
-        self._fields[name] = TextField(t(label or f"setting-{name}"), value, hint=t(f"setting-{name}-about"), rows=rows)
+        self._fields[name] = TextField(label or t(f"setting-{name}"), value, hint=t(f"setting-{name}-about"), rows=rows)
         self._problems[name] = self._fields[name].problem
 
     def _choice(self, name: str, names: dict[str, str], value: str | None) -> None:

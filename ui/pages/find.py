@@ -107,7 +107,7 @@ class FindPage:
         with tag("label", "nk-input nk-find-box", role="search"):
             icon("search")
             box = tag(
-                "input", "", type="search", value=self._query.text, placeholder=t("find-placeholder"),
+                "input", "", type="search", defaultValue=self._query.text, placeholder=t("find-placeholder"),
                 aria_label=t("find-label"), autocomplete="off", autofocus=True, maxlength=200,
             )
             self._spin = tag("span", "nk-spin nk-spin-ember")

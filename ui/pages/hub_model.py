@@ -62,7 +62,7 @@ class HubModelPage:
                     with tag("div", "nk-end"):
                         address = f"{self._services.settings.hub_endpoint}/{self._repo}"
                         outside = tag("a", "nk-btn nk-btn-quiet", href=address, target="_blank",
-                                      rel="noopener noreferrer")
+                                      rel="noreferrer")
                         with outside:
                             tag("span", text=t("hub-open"))
                             icon("external-link", 16)
@@ -71,7 +71,7 @@ class HubModelPage:
             tag("span", "nk-spin nk-spin-ember")
             tag("span", text=t("hub-asking"))
         Refresher(self._services, self._client, self._frame.user.id, place, {"downloads", "models"}, self._show_gets)
-        background_tasks.create(self._load(), name="a model of the hub", context=place)
+        background_tasks.create(self._load(), name="refresh hub model", context=place)
 
     async def _load(self) -> None:
         try:

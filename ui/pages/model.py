@@ -6,6 +6,7 @@ One `ModelPage` an open browser tab, on the event loop. It follows `Changes`; th
 from __future__ import annotations
 
 import asyncio
+import json
 
 from fastapi import Request
 from nicegui import background_tasks, ui
@@ -112,7 +113,6 @@ class ModelPage:
 
     def _leave(self) -> None:
         if not self._client.is_deleted:
-            with self._row.place:
-                ui.navigate.to(INSTALLED)
+            self._client.run_javascript(f"location.assign({json.dumps(INSTALLED)})")
 
 

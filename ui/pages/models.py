@@ -7,11 +7,13 @@ here. What a loaded model does changes with each of its steps: an open page look
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 from fastapi import Request
 from nicegui import background_tasks, ui
 
 from app.services.container import Services
+from app.services.engines import ModelState
 from app.services.models import ModelEntry, size_on_disk
 from ui.components.elements import button, icon, tag
 from ui.components.frame import Frame, narrow_head, rail
@@ -26,6 +28,7 @@ from ui.models.row import ModelRow
 from ui.words import size
 
 LOOK_INTERVAL_S = 1.0
+NUM_SHOWN = 25      # of those that only lie on the disk, until all are asked for: a page with 200 opens as quickly
 
 
 async def models_page(services: Services, request: Request) -> bool:
@@ -42,6 +45,7 @@ class ModelsPage:
         self._bring = BringDialog(services)
         self._downloads = DownloadList(services)
         self._rows: dict[str, ModelRow] = {}
+        self._shows_all = False
 
     async def build(self) -> None:
         ui.page_title(t("page-title", page=t("models")))
@@ -57,6 +61,9 @@ class ModelsPage:
                     tag("h2", "", t("models-installed"))
                     self._total = live("span", "nk-count")
                 self._list = tag("div", "nk-card nk-list")
+                self._more = tag("div", "nk-more-row")
+                with self._more, tag("button", "nk-btn nk-btn-quiet", type="button").on("click", self._show_all):
+                    self._all_word = live("span")
                 self._nothing = tag("div", "nk-card")
         with self._nothing:
             _nothing()
@@ -78,12 +85,19 @@ class ModelsPage:
     async def _show_downloads(self) -> None:
         self._downloads.show()
 
+    async def _show_all(self) -> None:
+        self._shows_all = True
+        await self._show()
+
     async def _show(self) -> None:
         entries = await self._services.models.list()
         self._memory.clear()
         with self._memory:
             memory_card(entries)
-        self._show_rows(entries)
+        shown = entries if self._shows_all else foremost(entries)
+        self._show_rows(shown)
+        self._more.set_visibility(len(shown) < len(entries))
+        put(self._all_word, t("models-show-all", count=len(entries)))
         on_disk = size_on_disk([entry.model for entry in entries])
         put(self._total, t("models-total", models=t("count-models", count=len(entries)), size=size(on_disk)))
         self._list.set_visibility(bool(entries))
@@ -101,6 +115,18 @@ class ModelsPage:
                 row = self._rows[entry.model.id] = ModelRow(self._services, entry)
             if index < len(self._rows) - 1:
                 row.move_to(index)
+
+
+def foremost(entries: Sequence[ModelEntry]) -> list[ModelEntry]:
+    """In their order: all that are more than files, and some of the others."""
+    num_left = NUM_SHOWN
+    shown: list[ModelEntry] = []
+    for entry in entries:
+        is_quiet = entry.status.state is ModelState.ON_DISK and not entry.model.is_default
+        if not is_quiet or num_left > 0:
+            shown.append(entry)
+            num_left -= is_quiet
+    return shown
 
 
 def _nothing() -> None:

@@ -6,6 +6,7 @@ models-add-where = Speicherort
 models-add = Hinzufügen
 models-installed = Installiert
 models-total = { $models }, { $size } auf der Platte
+models-show-all = Alle { $count } zeigen
 models-none = Noch keine Modelle
 models-none-admin = Eines finden, das auf diesen Computer passt, oder eine vorhandene Datei hinzufügen.
 models-find = Mehr finden

@@ -6,6 +6,7 @@ models-add-where = Where it is
 models-add = Add
 models-installed = Installed
 models-total = { $models }, { $size } on disk
+models-show-all = Show all { $count }
 models-none = No models yet
 models-none-admin = Find one that fits this computer, or add a file that is here already.
 models-find = Find more
