@@ -71,9 +71,9 @@ class Said(str):
         said.message_id, said.variables = message_id, variables
         return said
 
-    def __getnewargs_ex__(self) -> tuple[tuple[str], dict[str, Any]]:
-        """So that it can be copied, as `asdict` does."""
-        return (self.message_id,), dict(self.variables)
+    def __deepcopy__(self, _memo: object) -> Said:
+        """It never changes. (Of a plain string's subclass a copy would be made from its sentence.)"""
+        return self
 
 
 def in_language(text: str, language: Language) -> str:

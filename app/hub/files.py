@@ -109,6 +109,11 @@ def choose(variants: Sequence[Variant], wanted: str, repo: str) -> Variant:
     raise NotFound(Said("hub-no-variant", repo=repo, wanted=wanted[:200], known=known))
 
 
+def is_usual(variant: Variant, variants: Sequence[Variant]) -> bool:
+    """Whether it is the one that is taken where nobody says which."""
+    return _usual(variants) == variant
+
+
 def check_whole(variant: Variant, repo: str) -> None:
     """Raises InvalidInput that names a part which is not there."""
     if variant.missing:

@@ -53,4 +53,11 @@ class FoundModels:
         found = named[0]
         if found.problem:
             raise Conflict(Said("error-found-unusable", name=found.name, app=found.app, detail=found.problem))
+        return await self._add(found)
+
+    async def use(self, offer: Offer) -> Model:
+        """One of `list`. Raises Conflict or InvalidInput."""
+        return await self._add(offer.found)
+
+    async def _add(self, found: Found) -> Model:
         return await self._models.add(found.path, origin=Origin(app=found.app, name=found.name, pin=found.pin))

@@ -10,6 +10,7 @@ import pytest
 from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Browser, Page, expect
 
+from app.services.models import STARTER_ID
 from tests.e2e.conftest import PASSWORD, Server, new_context, sign_in
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
@@ -42,6 +43,7 @@ async def test_axe_finds_nothing_serious_on_any_page(server: Server, browser: Br
     chat = await _chat_with_markdown(page)
     states: list[tuple[str, State | None]] = [
         (chat, None), ("/", None), ("/", _open_list), ("/", _open_sheet), ("/settings", None), ("/models", None),
+        ("/models/find", None), (f"/models/installed/{STARTER_ID}", None),
         ("/models", _open_dialog), ("/settings", _open_menu), ("/nowhere", None),
     ]
     found: dict[str, list[str]] = {}

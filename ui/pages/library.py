@@ -48,7 +48,7 @@ class LibraryPage:
         self._refreshing = Refreshing(self._client, "refresh library page", self._show)
 
     async def build(self) -> None:
-        with self._frame.around(label=t("library-title"), sidebar=rail("/library")):
+        with self._frame.around(label=t("library-title"), sidebar=rail("/library", self._frame.user)):
             narrow_head(t("library-title"))
             with tag("div", "nk-page") as self._page, tag("div", "nk-page-in nk-page-narrow"):
                 with tag("div", "nk-title"), tag("div"):

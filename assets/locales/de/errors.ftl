@@ -64,6 +64,9 @@ error-import-broke = In Inglenook ist etwas schiefgegangen; Näheres steht im Pr
 error-file-empty = Die Datei ist leer.
 error-disk-full = Auf der Platte ist kein Platz für diese Datei. Bitte Platz schaffen und noch einmal versuchen.
 error-file-not-kept = Die Datei konnte nicht abgelegt werden: { $detail }.
+error-upload-ending = Hier lassen sich nur GGUF-Dateien senden. Ihre Namen enden auf .gguf.
+error-upload-cut = Die Datei ist nicht ganz angekommen. Noch einmal senden.
+error-upload-there = Eine Datei dieses Namens ist schon da oder unterwegs. Umbenennen oder die andere zuerst entfernen.
 error-file-unreadable = Die Datei lässt sich nicht lesen: { $detail }.
 
 import-empty = Die Datei ist leer.

@@ -65,6 +65,9 @@ error-import-broke = Something went wrong inside Inglenook; its log says what. T
 error-file-empty = The file is empty.
 error-disk-full = There is no room on the disk for this file. Free some space and try again.
 error-file-not-kept = The file could not be kept: { $detail }.
+error-upload-ending = Only GGUF files can be sent here. Their names end in .gguf.
+error-upload-cut = The file did not come whole. Send it again.
+error-upload-there = A file of this name is there already, or on its way. Rename it, or remove the other first.
 error-file-unreadable = The file cannot be read: { $detail }.
 
 import-empty = The file is empty.
