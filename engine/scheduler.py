@@ -169,6 +169,13 @@ class Scheduler:
         for sequence in sorted(self._running, key=lambda s: s.num_lacking_tokens > 1):
             if step.budget and sequence.is_running and self._make_room(sequence):
                 step.share_out(sequence)
+                self._look_ahead(sequence)
+
+    def _look_ahead(self, sequence: Sequence) -> None:
+        """Blocks for tokens still to be chosen, where the back end begins with those; as far as there are any."""
+        if self._info.num_tokens_ahead:
+            num_tokens = min(len(sequence.token_ids) + self._info.num_tokens_ahead, self._window)
+            self.blocks.take(sequence, num_tokens, spare=len(self._running))
 
     def _make_room(self, sequence: Sequence) -> bool:
         """Blocks for all of its tokens, at the cost of the newest.

@@ -25,6 +25,7 @@ class BackendInfo:
     max_model_len: int             # tokens a sequence may have, prompt and output
     vocab_size: int
     prefix_cache: bool
+    num_tokens_ahead: int = 0      # whose blocks a running sequence should have before they are asked for
     can_speculate: bool = False    # rows may carry proposals: KV of wrong ones can be dropped
     prefill_tokens_per_s: float = 0.0   # a first guess, from which steps are bounded by time; 0: by tokens alone
     weight_bytes: int = 0

@@ -61,6 +61,7 @@ class ScriptedBackend:
         max_model_len: int = 4096,
         prefix_cache: bool = True,
         can_speculate: bool = False,
+        num_tokens_ahead: int = 0,
         disk: DiskCache | None = None,
     ) -> None:
         self.tokenizer = tokenizer or ByteTokenizer()
@@ -88,6 +89,7 @@ class ScriptedBackend:
             vocab_size=self.tokenizer.vocab_size,
             prefix_cache=prefix_cache,
             can_speculate=can_speculate,
+            num_tokens_ahead=num_tokens_ahead,
         )
 
     @property

@@ -45,6 +45,21 @@ def scripted_paged(shape: Shape, folder: Path, disk: DiskCache | None = None) ->
     )
 
 
+def scripted_ahead(shape: Shape, folder: Path, disk: DiskCache | None = None) -> Backend:
+    """As one that begins with the next step before this one's tokens are known: it wants blocks for them."""
+    return ScriptedBackend(
+        logits=scripted_logits,
+        block_size=shape.block_size,
+        num_blocks=shape.num_blocks,
+        max_num_seqs=shape.max_num_seqs,
+        max_num_batched_tokens=shape.max_num_batched_tokens,
+        max_model_len=shape.max_model_len,
+        can_speculate=shape.can_speculate,
+        num_tokens_ahead=1,
+        disk=disk,
+    )
+
+
 def scripted_pooled(shape: Shape, folder: Path, disk: DiskCache | None = None) -> Backend:
     return ScriptedBackend(
         logits=scripted_logits,
@@ -105,6 +120,7 @@ def torch_plain(shape: Shape, folder: Path, disk: DiskCache | None = None) -> Ba
 
 BACKENDS: dict[str, Callable[[Shape, Path, DiskCache | None], Backend]] = {
     "scripted-paged": scripted_paged,
+    "scripted-ahead": scripted_ahead,
     "scripted-pooled": scripted_pooled,
     "llama.cpp": llama_cpp,
     "torch": torch_plain,

@@ -65,6 +65,7 @@ class Run:
             "max_model_len": rng.choice([20, 60, 1000]),
             "prefix_cache": rng.random() < 0.9,
             "can_speculate": rng.random() < 0.7,
+            "num_tokens_ahead": rng.choice([0, 0, 1]),
         }
         self.now_s = 0.0
         self._load()

@@ -126,15 +126,10 @@ class TorchBackend:
         if self._decoder is None or self._kv is None:
             raise EngineFailed("The model was unloaded. Load it again.")
         self._enter(batch.rows, self._kv)
-        if self._graphs is not None and self._graphs.takes(batch.rows):
-            logits, best = self._graphs.forward(batch.rows)     # over before it could be interrupted
-        else:
-            try:
-                logits = self._decoder.forward(self._flatten(batch.rows), self._kv, self._check)
-            except _StepInterrupted:
-                return StepOutput([], was_interrupted=True)
-            best = logits.argmax(dim=-1)
-        tokens = _choose(logits, best, batch.rows, self._sampler)
+        try:
+            tokens = self._choose(batch.rows, self._decoder, self._kv)
+        except _StepInterrupted:
+            return StepOutput([], was_interrupted=True)
         for row, chosen in zip(batch.rows, tokens, strict=True):
             self._lengths[row.slot] = row.num_tokens_after(len(chosen))
         return StepOutput(tokens)
@@ -162,6 +157,22 @@ class TorchBackend:
         return GraphDecoder(
             decoder, kv, max_rows=self._config.max_num_seqs, max_model_len=self._config.max_model_len
         )
+
+    def _choose(
+        self, rows: Sequence[BatchRow], decoder: Decoder, kv: PagedKv
+    ) -> list[tuple[SampledToken, ...]]:
+        """Where all are greedy and ask for nothing more, the device chooses, and only ids come back."""
+        is_greedy = all(_is_plainly_greedy(row) for row in rows)
+        if self._graphs is not None and self._graphs.takes(rows):       # over before it could be interrupted
+            if is_greedy:
+                return [(SampledToken(token_id),) for token_id in self._graphs.likeliest(rows)]
+            logits = self._graphs.forward(rows)
+        else:
+            logits = decoder.forward(self._flatten(rows), kv, self._check)
+        if is_greedy:
+            best = iter(logits.argmax(dim=-1).tolist())
+            return [(SampledToken(next(best)),) if row.sampling is not None else () for row in rows]
+        return self._sampler.sample(logits.cpu().numpy(), rows)
 
     def _check(self) -> None:
         if self._is_interrupted.is_set():
@@ -257,6 +268,7 @@ class TorchBackend:
             vocab_size=described.vocab_size,
             prefix_cache=True,
             can_speculate=config.speculate,
+            num_tokens_ahead=1 if self._graphs is not None else 0,
             weight_bytes=weight_bytes,
             kv_bytes=kv_bytes,
         )
@@ -272,16 +284,6 @@ def _spans(rows: Sequence[BatchRow], tables: Tensor) -> list[Span]:
         ))
         start, first_block = start + len(row.token_ids), first_block + num_blocks
     return spans
-
-
-def _choose(
-    logits: Tensor, best: Tensor, rows: Sequence[BatchRow], sampler: StepSampler
-) -> list[tuple[SampledToken, ...]]:
-    """Where all are greedy and ask for nothing more, the device has chosen, and only ids come back."""
-    if all(_is_plainly_greedy(row) for row in rows):
-        likeliest = iter(best.tolist())
-        return [(SampledToken(next(likeliest)),) if row.sampling is not None else () for row in rows]
-    return sampler.sample(logits.cpu().numpy(), rows)
 
 
 def _is_plainly_greedy(row: BatchRow) -> bool:

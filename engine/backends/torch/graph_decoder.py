@@ -1,25 +1,44 @@
 """Steps of one token a sequence on CUDA, which most are: the whole step is one graph, launched in one call.
 
 Prompts, and rows with proposals, take decoder.py's way. Buffers are fixed; a graph is captured for each number of rows
-of `BUCKETS` when it is first needed, and missing rows are made up by ones that work in a block of nobody's. All of it
-runs on the engine's thread.
+of `BUCKETS` when it is first needed; missing rows are made up by ones that work in a block of nobody's. On the engine's
+thread.
+
+Where all rows take their likeliest token, the next step is launched at once, as it is if nobody ends or comes. If it
+turns out otherwise, its rows that still run are right, and the others wrote where nobody reads before writing: behind
+the end of a sequence, in a block of its own; what comes to that block later comes later to the device, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from engine.backends.torch.decoder import Decoder
-from engine.backends.torch.kernels import PagedAttention, add_norm, rotate_and_write, silu_mul
+from engine.backends.torch.kernels import PagedAttention, add_norm, linear, rotate_and_write, silu_mul
 from engine.backends.torch.paged_kv import BLOCK_SIZE, PagedKv
 from engine.batch import BatchRow
 
 BUCKETS: Final = (1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256)
+
+
+@dataclass(slots=True)
+class _Launched:
+    """A step on its way."""
+
+    size: int
+    row_of: dict[int, int]                          # by slot
+    tokens_here: Tensor                             # int64, pinned; there once `is_done`
+    is_done: torch.cuda.Event
+    expected: dict[int, tuple[int, int]] = field(default_factory=dict)     # (position, token) by slot: right for those
+
+    def is_of(self, rows: Sequence[BatchRow]) -> bool:
+        """Whether it computes these rows, some of its own."""
+        return all(self.expected.get(row.slot) == (row.position, row.token_ids[0]) for row in rows)
 
 
 class GraphDecoder:
@@ -34,8 +53,15 @@ class GraphDecoder:
         self._tables_here = torch.full((slots, self._width), self._spare_block, dtype=torch.int32).pin_memory()
         self._tables = self._tables_here.to(device)
         self._num_known: dict[int, int] = {}        # blocks of each slot's table that are on the device
-        self._inputs_here = torch.zeros(3, self._max_rows, dtype=torch.int32).pin_memory()
-        self._inputs = self._inputs_here.to(device)             # token ids, positions, slots
+        self._tables_came = torch.cuda.Event()
+        # Token ids, positions and slots; of the step before: rows in the place of ids.
+        self._inputs = torch.zeros(3, self._max_rows, dtype=torch.int32, device=device)
+        self._coming = torch.zeros_like(self._inputs)
+        # What is copied asynchronously lies in turn in two places: one is still on its way while the other is written.
+        self._inputs_here = [torch.zeros(3, self._max_rows, dtype=torch.int32).pin_memory() for _ in range(2)]
+        self._tokens_here = [torch.zeros(self._max_rows, dtype=torch.int64).pin_memory() for _ in range(2)]
+        self._turn = 0
+        self._ahead: _Launched | None = None        # the step after the last one, where it runs already
         rows = self._max_rows
 
         def buffer(size: int) -> Tensor:
@@ -44,7 +70,8 @@ class GraphDecoder:
         self._hidden, self._normed = buffer(config.hidden_size), buffer(config.hidden_size)
         self._mixed, self._activated = buffer(config.num_heads * config.head_dim), buffer(config.intermediate_size)
         self._logits = torch.empty(rows, config.vocab_size, dtype=torch.float32, device=device)
-        self._best = torch.empty(rows, dtype=torch.int64, device=device)
+        self._best = torch.zeros(rows, dtype=torch.int64, device=device)
+        self._chosen = torch.zeros_like(self._best)
         processors = torch.cuda.get_device_properties(device).multi_processor_count
         self._attend = PagedAttention(rows, config.num_heads, config.head_dim, processors, device)
         self._graphs: dict[int, torch.cuda.CUDAGraph] = {}
@@ -57,35 +84,90 @@ class GraphDecoder:
     def forget(self, slot: int) -> None:
         """Its sequence left: the next one there brings a table of its own."""
         self._num_known.pop(slot, None)
+        if self._ahead is not None:
+            self._ahead.expected.pop(slot, None)
 
-    def forward(self, rows: Sequence[BatchRow]) -> tuple[Tensor, Tensor]:
-        """(float32 logits [rows, vocab], int64 likeliest ids [rows]), valid until the next call."""
-        num_rows = len(rows)
-        size = next(bucket for bucket in (*BUCKETS, self._max_rows) if bucket >= num_rows)
-        size = min(size, self._max_rows)
+    def forward(self, rows: Sequence[BatchRow]) -> Tensor:
+        """float32 logits [rows, vocab], valid until the next call."""
+        self._ahead = None
+        self._launch(rows)
+        return self._logits[: len(rows)]
+
+    def likeliest(self, rows: Sequence[BatchRow]) -> list[int]:
+        """The likeliest token of each row. The step after this one is launched before this one's tokens are waited
+        for: they are taken from the device, so that it need not stand still while Python thinks.
+        """
+        ahead, self._ahead = self._ahead, None
+        launched = ahead if ahead is not None and ahead.is_of(rows) else self._launch(rows)
+        following = self._launch_after(launched, rows) if self._has_blocks_ahead(rows) else None
+        launched.is_done.synchronize()
+        found: list[int] = launched.tokens_here[: launched.size].tolist()
+        tokens = [found[launched.row_of[row.slot]] for row in rows]
+        if following is not None:
+            following.expected = {
+                row.slot: (row.position + 1, token) for row, token in zip(rows, tokens, strict=True)
+            }
+            self._ahead = following
+        return tokens
+
+    def _has_blocks_ahead(self, rows: Sequence[BatchRow]) -> bool:
+        return all(row.position + 2 <= min(len(row.block_table), self._width) * BLOCK_SIZE for row in rows)
+
+    def _launch(self, rows: Sequence[BatchRow]) -> _Launched:
+        """A step whose tokens Python has."""
+        size = self._size(len(rows))
         self._bring_tables(rows)
-        spare_slot = self._tables_here.shape[0] - 1
-        inputs = self._inputs_here.numpy()
-        inputs[0, :num_rows] = [row.token_ids[0] for row in rows]
-        inputs[1, :num_rows] = [row.position for row in rows]
-        inputs[2, :num_rows] = [row.slot for row in rows]
-        inputs[0, num_rows:size], inputs[1, num_rows:size], inputs[2, num_rows:size] = 0, 0, spare_slot
-        self._inputs.copy_(self._inputs_here, non_blocking=True)
+        inputs = self._fill_inputs(rows, size, [row.token_ids[0] for row in rows], ahead=0)
+        self._inputs.copy_(inputs, non_blocking=True)
+        return self._replay(size, rows)
+
+    def _launch_after(self, last: _Launched, rows: Sequence[BatchRow]) -> _Launched:
+        """The step of the tokens that `last` is choosing, for these of its rows."""
+        size = self._size(len(rows))
+        self._bring_tables(rows)
+        self._coming.copy_(
+            self._fill_inputs(rows, size, [last.row_of[row.slot] for row in rows], ahead=1), non_blocking=True
+        )
+        torch.index_select(self._best, 0, self._coming[0], out=self._chosen)
+        self._inputs[0].copy_(self._chosen)
+        self._inputs[1:].copy_(self._coming[1:])
+        return self._replay(size, rows)
+
+    def _replay(self, size: int, rows: Sequence[BatchRow]) -> _Launched:
+        self._turn = 1 - self._turn
+        tokens_here, is_done = self._tokens_here[self._turn], torch.cuda.Event()
         with torch.inference_mode():
             if size not in self._graphs:
                 self._graphs[size] = self._capture(size)
             self._graphs[size].replay()
-        return self._logits[:num_rows], self._best[:num_rows]
+            tokens_here.copy_(self._best, non_blocking=True)
+        is_done.record()
+        return _Launched(size, {row.slot: index for index, row in enumerate(rows)}, tokens_here, is_done)
+
+    def _fill_inputs(self, rows: Sequence[BatchRow], size: int, first: list[int], *, ahead: int) -> Tensor:
+        """`first`, positions `ahead` of the rows' own, and slots; what is missing works in a block of nobody's."""
+        here = self._inputs_here[self._turn]
+        inputs, num_rows = here.numpy(), len(rows)
+        inputs[0, :num_rows] = first
+        inputs[1, :num_rows] = [row.position + ahead for row in rows]
+        inputs[2, :num_rows] = [row.slot for row in rows]
+        inputs[0, num_rows:], inputs[1, num_rows:size], inputs[2, num_rows:size] = 0, 0, len(self._tables_here) - 1
+        return here
+
+    def _size(self, num_rows: int) -> int:
+        return min(next(bucket for bucket in (*BUCKETS, self._max_rows) if bucket >= num_rows), self._max_rows)
 
     def _bring_tables(self, rows: Sequence[BatchRow]) -> None:
-        tables, changed = self._tables_here.numpy(), False
-        for row in rows:
-            if self._num_known.get(row.slot) != len(row.block_table):
-                tables[row.slot, : len(row.block_table)] = row.block_table
-                self._num_known[row.slot] = len(row.block_table)
-                changed = True
-        if changed:
-            self._tables.copy_(self._tables_here, non_blocking=True)
+        changed = [row for row in rows if self._num_known.get(row.slot) != len(row.block_table)]
+        if not changed:
+            return
+        self._tables_came.synchronize()             # the last ones, before they are written over
+        tables = self._tables_here.numpy()
+        for row in changed:
+            tables[row.slot, : len(row.block_table)] = row.block_table
+            self._num_known[row.slot] = len(row.block_table)
+        self._tables.copy_(self._tables_here, non_blocking=True)
+        self._tables_came.record()
 
     def _capture(self, size: int) -> torch.cuda.CUDAGraph:
         stream = torch.cuda.Stream()
@@ -111,7 +193,7 @@ class GraphDecoder:
         for index, layer in enumerate(weights.layers):
             cache, attention = self._kv.layers[index], config.layers[index]
             add_norm(result, hidden, layer.input_norm, normed, config.norm_eps)
-            qkv = F.linear(normed, layer.qkv, layer.qkv_bias)
+            qkv = linear(normed, layer.qkv, layer.qkv_bias)
             norms = (layer.q_norm, layer.k_norm) if layer.q_norm is not None and layer.k_norm is not None else None
             rotate_and_write(
                 qkv, cache, blocks, positions, decoder.rotary(index), norms, num_heads=config.num_heads,
@@ -121,13 +203,13 @@ class GraphDecoder:
                 qkv, cache, self._tables, slots, positions, mixed, scale=decoder.scale,
                 softcap=config.attention_softcap, window=attention.window,
             )
-            result = F.linear(mixed, layer.out, layer.out_bias)
+            result = linear(mixed, layer.out, layer.out_bias)
             add_norm(result, hidden, layer.block_norm, normed, config.norm_eps)
-            silu_mul(F.linear(normed, layer.gate_up, layer.gate_up_bias), activated)
-            result = F.linear(activated, layer.down, layer.down_bias)
+            silu_mul(linear(normed, layer.gate_up, layer.gate_up_bias), activated)
+            result = linear(activated, layer.down, layer.down_bias)
         add_norm(result, hidden, weights.final_norm, normed, config.norm_eps)
         logits = self._logits[:size]
-        logits.copy_(F.linear(normed, weights.head))
+        logits.copy_(linear(normed, weights.head))
         if config.logits_divisor != 1.0:
             logits.div_(config.logits_divisor)
         if config.final_softcap:

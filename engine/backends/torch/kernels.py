@@ -10,6 +10,7 @@ Sequences are found by slot: `slots[row]` leads to a row of `tables`, so that ta
 from __future__ import annotations
 
 import torch
+import torch.nn.functional as F
 import triton
 import triton.language as tl
 from torch import Tensor
@@ -62,6 +63,44 @@ def silu_mul(gate_up: Tensor, out: Tensor) -> None:
     """`gate_up` [rows, 2 * size] to silu(gate) * up, [rows, size]."""
     rows, size = out.shape
     _silu_mul[(rows, triton.cdiv(size, 1024))](gate_up, out, size, WIDTH=1024, num_warps=4)
+
+
+@triton.jit
+def _matrix_times_vector(
+    x, weight, bias, out, SIZE_OUT, SIZE_IN: tl.constexpr, ROWS: tl.constexpr, WIDTH: tl.constexpr,
+    BIASED: tl.constexpr,
+):
+    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    at = tl.arange(0, WIDTH)
+    there = row[:, None] < SIZE_OUT
+    cell = weight + row[:, None].to(tl.int64) * SIZE_IN + at[None, :]
+    values = tl.load(cell, mask=there & (at[None, :] < SIZE_IN), other=0.0)
+    total = tl.zeros([ROWS, WIDTH], tl.float32)
+    for start in range(0, SIZE_IN, WIDTH):
+        factors = tl.load(x + start + at, mask=start + at < SIZE_IN, other=0.0).to(tl.float32)
+        now = values.to(tl.float32)
+        cell += WIDTH               # the next ones are on their way while these are used
+        values = tl.load(cell, mask=there & (start + WIDTH + at[None, :] < SIZE_IN), other=0.0)
+        total += now * factors[None, :]
+    result = tl.sum(total, 1)
+    if BIASED:
+        result += tl.load(bias + row, mask=row < SIZE_OUT, other=0.0).to(tl.float32)
+    tl.store(out + row, result.to(out.dtype.element_ty), mask=row < SIZE_OUT)
+
+
+def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """`x` [rows, in] times `weight` [out, in]: cuBLAS's, but for one row, which is as fast as its weights are read."""
+    if len(x) != 1:
+        return F.linear(x, weight, bias)
+    size_out, size_in = weight.shape
+    out = x.new_empty(1, size_out)
+    rows = 4 if size_in <= 1024 or size_out >= 16384 else 2
+    _matrix_times_vector[(triton.cdiv(size_out, rows),)](
+        x, weight, x if bias is None else bias, out, size_out, SIZE_IN=size_in, ROWS=rows,
+        WIDTH=min(1024, triton.next_power_of_2(size_in) // 2 if size_in <= 1024 else 1024), BIASED=bias is not None,
+        num_warps=4,
+    )
+    return out
 
 
 @triton.jit

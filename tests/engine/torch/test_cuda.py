@@ -11,7 +11,7 @@ from engine.backends.scripted_tokenizer import ByteTokenizer
 from engine.backends.torch.backend import LoadedModel, TorchBackend, TorchConfig
 from engine.backends.torch.config import Attention, DecoderConfig, Rope
 from engine.backends.torch.weights import LayerWeights, Weights
-from engine.batch import Batch, BatchRow, SamplingInput
+from engine.batch import Batch, BatchRow, Release, SamplingInput
 from engine.params import SamplingParams
 
 if not torch.cuda.is_available():
@@ -23,6 +23,7 @@ CONFIG = DecoderConfig(
     layers=(Attention(rope=Rope()), Attention(rope=Rope(), window=100), Attention(rope=Rope(share=0.5))),
 )
 GREEDY = SamplingParams(temperature=0.0, logprobs=3)
+PLAIN = SamplingParams(temperature=0.0)
 
 
 def _model(_: TorchConfig) -> LoadedModel:
@@ -95,3 +96,47 @@ def test_prompts_mixed_steps_and_graphs_say_what_plain_torch_says() -> None:
                 near = dict(wanted.top_logprobs)
                 assert found.token_id in near, "another token than any of the likeliest"
                 assert found.logprob == pytest.approx(near[found.token_id], abs=0.06)
+
+
+def test_steps_that_were_launched_ahead_say_what_steps_one_by_one_say() -> None:
+    chance = torch.Generator().manual_seed(5)
+    prompts = [torch.randint(0, 300, (length,), generator=chance).tolist() for length in (30, 47, 5, 100)]
+    ahead, single = _backend(kernels=True), _backend(kernels=True)
+    single._graphs._has_blocks_ahead = lambda rows: False
+    said = [_greedily(backend, prompts) for backend in (ahead, single)]
+    assert said[0] == said[1]
+    assert [len(each) for each in said[0]] == [60, 23, 60, 40]
+
+
+def _greedily(backend: TorchBackend, prompts: list[list[int]]) -> list[list[int]]:
+    """Some leave in the midst, and one of the slots is taken by another."""
+    texts = [list(prompt) for prompt in prompts]
+    ends = [60, 23, 60, 40]
+    tables = [list(range(20 * index, 20 * index + 20)) for index in range(4)]
+    done = [0] * 4
+    running, waiting, released = [0, 1, 2], [3], []
+    while running:
+        rows = []
+        for index in running:
+            slot = 1 if index == 3 else index
+            start = done[index]
+            sampling = SamplingInput(
+                params=PLAIN, seed=0, token_ids=texts[index], num_prompt_tokens=len(prompts[index])
+            )
+            rows.append(BatchRow(
+                slot=slot, token_ids=texts[index][start:], position=start,
+                block_table=tables[index][: -(-(len(texts[index]) + 1) // 16)], sampling=sampling,
+            ))
+        output = backend.execute(Batch(rows=rows, released=released))
+        released = []
+        for index, (token,) in zip(list(running), output.tokens, strict=True):
+            done[index] = len(texts[index])
+            texts[index].append(token.token_id)
+            if len(texts[index]) - len(prompts[index]) == ends[index]:
+                running.remove(index)
+                released.append(Release(slot=1 if index == 3 else index, kept_blocks=[]))
+                if waiting and index == 1:
+                    running.append(waiting.pop())
+    backend.execute(Batch(released=released))
+    backend.check_integrity()
+    return [text[len(prompt):] for text, prompt in zip(texts, prompts, strict=True)]

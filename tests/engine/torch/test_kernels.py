@@ -54,6 +54,14 @@ def test_silu_times_up() -> None:
     torch.testing.assert_close(out, torch.nn.functional.silu(gate) * up, **CLOSE)
 
 
+@pytest.mark.parametrize(("size_out", "size_in"), [(7, 64), (300, 1000), (96, 4096), (18, 1536)])
+@pytest.mark.parametrize("biased", [False, True])
+def test_a_row_times_a_matrix(size_out: int, size_in: int, biased: bool) -> None:
+    x, weight = _random(1, size_in), _random(size_out, size_in) / size_in**0.5
+    bias = _random(size_out) if biased else None
+    torch.testing.assert_close(kernels.linear(x, weight, bias), torch.nn.functional.linear(x, weight, bias), **CLOSE)
+
+
 @pytest.mark.parametrize("norms", [False, True])
 @pytest.mark.parametrize("share", [1.0, 0.75])
 @pytest.mark.parametrize(("window", "softcap"), [(None, None), (40, None), (None, 5.0)])
