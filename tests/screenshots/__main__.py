@@ -52,6 +52,9 @@ class Studio:
         session = await context.new_cdp_session(page)
         shot = await session.send("Page.captureScreenshot", {"format": "webp", "quality": WEBP_QUALITY})
         (self.folder / f"{scene.name}-{size}-{theme}.webp").write_bytes(base64.b64decode(shot["data"]))
+        if scene.also and (size, theme) == ("desk", "light"):
+            await page.set_viewport_size({"width": 1280, "height": 800})
+            await page.screenshot(path=ROOT / scene.also)
         if scene.writes:
             for each in context.pages:
                 await self._stop_writing(each)

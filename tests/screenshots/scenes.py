@@ -23,6 +23,7 @@ class Scene:
     is_main: bool = False           # kept in every size and theme, the others in two
     language: str = "en-GB"
     writes: bool = False            # a chat, which is stopped and forgotten afterwards
+    also: str = ""                  # a PNG of it, 1280 px wide, in the repository: the README's, with nothing staged
 
 
 def in_turn(*steps: Prepare) -> Prepare:
@@ -38,7 +39,8 @@ def opened(title: str, ready: str = ".nk-answer .prose") -> Prepare:
 
     async def prepare(page: Page) -> None:
         found = await page.evaluate(
-            "async q => (await (await fetch('/ui/chats/search?' + new URLSearchParams({ q }))).json()).hits[0].id", title
+            "async q => (await (await fetch('/ui/chats/search?' + new URLSearchParams({ q }))).json()).hits[0].id",
+            title,
         )
         await page.goto("/".join(page.url.split("/")[:3]) + f"/c/{found}")
         await page.locator(ready).last.wait_for()
@@ -119,6 +121,16 @@ async def writing(page: Page) -> None:
     await page.locator(".nk-answer .prose", has_text="Rome").wait_for()
 
 
+async def answered(page: Page) -> None:
+    """By the starter model itself, with the figures that it got."""
+    for number, question in enumerate(("What is the capital of France?", "Name three things to see there, as a list.")):
+        await page.locator("[data-nk-composer]").fill(question)
+        await page.keyboard.press("Enter")
+        await expect(page.locator(".nk-answer")).to_have_count(number + 1, timeout=60_000)
+        await expect(page.locator(".nk-answer").last).to_have_attribute("data-status", "complete", timeout=60_000)
+    await page.locator(".nk-stats").last.wait_for()
+
+
 async def waiting(page: Page) -> None:
     """Another tab is being answered; this one is next."""
     other = await page.context.new_page()
@@ -158,7 +170,9 @@ DRAWER = in_turn(clicked("[data-nk-drawer]"), seen(".nk-drawer .nk-param"))
 
 SCENES = (
     Scene("setup", "/setup", reader=None, is_main=True),
-    Scene("setup-done", "/setup", clicked("button[type=submit]"), reader=None),
+    Scene("setup-refused", "/setup", in_turn(
+        typed("input[name=name]", "Mira"), typed("input[type=password]", "short"), clicked("button[type=submit]"),
+        seen("[role=alert], .nk-hint.bad, .nk-notice")), reader=None),
     Scene("sign-in", "/login", reader=None, is_main=True),
     Scene("sign-in-refused", "/login", in_turn(
         typed("input[name=name]", "Mira"), typed("input[type=password]", "wrong horse"), clicked("button[type=submit]"),
@@ -171,6 +185,7 @@ SCENES = (
     Scene("chat", "/", opened(TIDE), is_main=True),
     Scene("code", "/", opened(CODE)),
     Scene("branches", "/", opened(BAKERY)),
+    Scene("answered", "/", answered, writes=True, also="docs/chat.png"),
     Scene("streaming", "/", writing, writes=True),
     Scene("waiting", "/", waiting, writes=True),
     Scene("edit", "/", in_turn(opened(CODE), clicked("[data-nk-edit-mine]", last=True, hover=True), seen(".nk-edit"))),

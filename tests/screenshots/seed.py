@@ -1,5 +1,6 @@
 """What a long-used home looks like: folders, pins, tags, an archive, figures under answers, and what went wrong once.
 
+The figures are staged, no measurements: only the scene `answered` shows what the model wrote, and how fast.
 Written into the server's database before anyone looks, after the chats of chats.py were imported.
 """
 
