@@ -72,7 +72,9 @@ import-no-list = Das ist keine JSON-Liste.
 import-no-list-choose = Das ist keine JSON-Liste. Bitte conversations.json wählen oder das ZIP, so wie es kam.
 import-zip-without-json = In diesem ZIP ist keine JSON-Datei.
 import-zip-damaged = Dieses ZIP ist beschädigt ({ $detail }). Bitte noch einmal herunterladen.
-import-zip-large = Diese Datei ist ausgepackt größer als { $count } GiB. Bitte teilen.
+import-zip-large = Diese Datei ist ausgepackt größer als { $count } MiB, viel mehr als bei Chats üblich. Bitte auspacken und die conversations.json importieren.
+import-many-chats = Nur die ersten { $count } Chats dieser Datei wurden gelesen. Bitte die Datei teilen und den Rest importieren.
+import-many-bad = { $count } Einträge dieser Datei sind keine Chats, der Rest wurde deshalb nicht gelesen. Bitte noch einmal exportieren.
 import-zip-many = Dieses ZIP enthält zu viele Dateien. Bitte auspacken und die conversations.json importieren.
 
 # Warum ein Chat beim Import ausgelassen wurde

@@ -73,7 +73,9 @@ import-no-list = This is no JSON list.
 import-no-list-choose = This is no JSON list. Choose conversations.json, or the ZIP as it came.
 import-zip-without-json = There is no JSON file in this ZIP.
 import-zip-damaged = This ZIP is damaged ({ $detail }). Download it again.
-import-zip-large = This file unpacks to more than { $count } GiB. Split it.
+import-zip-large = This file unpacks to more than { $count } MiB, far more than chats do. Unpack it, and import its conversations.json.
+import-many-chats = Only the first { $count } chats of this file were read. Split the file, and import the rest.
+import-many-bad = { $count } entries of this file are no chats, so the rest was not read. Export it once more.
 import-zip-many = This ZIP holds too many files. Unpack it, and import its conversations.json.
 
 # Why one chat of an import was left out
