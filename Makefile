@@ -6,7 +6,7 @@ SETUP  := $(PYTHON) -m installers.bootstrap
 BIN    := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run desktop test lint check bundle bench-start bench-cpu bench-ui soak clean python
+.PHONY: help run desktop test lint check bundle bench-start bench-cpu bench-ui soak screenshots clean python
 
 help:            ## list these goals
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,6 +50,10 @@ bench-ui: python     ## what the pages cost in Chromium against their goals, 8 m
 soak: python         ## clients that come and vanish at random, then nothing may be left (ARGS="--minutes 10")
 	@$(SETUP) test
 	@$(BIN)/python -m tests.benchmarks.soak $(ARGS)
+
+screenshots: python  ## pictures of every page and state into docs/screenshots, to be looked at, 8 minutes (ARGS="--all", "--only chat")
+	@$(SETUP) test
+	@$(BIN)/python -m tests.screenshots $(ARGS)
 
 clean:           ## remove the environment and what tools left here; your chats and the compiled llama.cpp stay
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

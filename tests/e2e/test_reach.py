@@ -18,7 +18,8 @@ PATHS = ("/", "/settings", "/models")
 OUTSIDE = """() => [...document.querySelectorAll("body *")].filter((each) => {
   const { left, right, width, height } = each.getBoundingClientRect();
   if (!width || !height || (left >= -1 && right <= innerWidth + 1)) return false;
-  const isMeant = each.closest(".q-loading-bar, .nk-hearth, .nk-sr, .nk-arch, .nk-side:not(.open), pre, .nk-table");
+  const isMeant = each.closest(".q-loading-bar, .nk-hearth, .nk-sr, .nk-arch, .nk-side:not(.open), pre, .nk-table, "
+    + ".nk-drawer:not(.open)");
   return !isMeant && each.checkVisibility();
 }).map((each) => each.outerHTML.slice(0, 120))"""
 

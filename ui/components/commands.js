@@ -52,7 +52,7 @@ export default {
                   <svg class="nk-i" aria-hidden="true"><use :href="'#nk-' + item.icon"/></svg>
                   <span class="nk-grow">
                     <span class="nk-ell" dir="auto"><template v-for="part in item.label"><mark v-if="part.hit">{{ part.text }}</mark><template v-else>{{ part.text }}</template></template></span>
-                    <span v-if="item.said" class="nk-said" dir="auto"><template v-for="part in item.said"><mark v-if="part.hit">{{ part.text }}</mark><template v-else>{{ part.text }}</template></template></span>
+                    <span v-if="item.said" class="nk-excerpt" dir="auto"><template v-for="part in item.said"><mark v-if="part.hit">{{ part.text }}</mark><template v-else>{{ part.text }}</template></template></span>
                   </span>
                   <small v-if="item.note">{{ item.note }}</small>
                   <span v-if="item.keys" class="nk-keys"><span v-for="key in item.keys" class="nk-key">{{ key }}</span></span>

@@ -11,6 +11,7 @@ from typing import Any
 
 from nicegui.element import Element
 
+from ui.language import t
 from ui.theme import ASSETS
 
 Act = Mapping[str, Any]         # {"do": "move", "ids": [...], ...}: see assets/build/sidebar/menu.js and drag.js
@@ -36,11 +37,11 @@ class ConversationList(
 
     def __init__(self, actions: SidebarActions, *, is_mac: bool) -> None:
         super().__init__()
+        mod = "⌘" if is_mac else t("key-mod")
         self._props.update(
             outline={"pinned": 0, "archived": 0, "folders": [], "days": [], "tags": [], "models": []},
             first=[], active="", writing=[], version=0,
-            keysNew="⌘ ⇧ O" if is_mac else "Ctrl ⇧ O",
-            keysSearch="⌘ ⇧ F" if is_mac else "Ctrl ⇧ F",
+            keysNew=f"{mod} ⇧ O", keysSearch=f"{mod} ⇧ F",
         )
         self.on("new-chat", actions.new_chat, args=[])
         self.on("open", lambda event: actions.open(event.args["id"], event.args.get("message")))

@@ -1,9 +1,9 @@
 # How a chat is answered: the new chat's page, the picker, the drawer, temporary chats.
 
 hello-sub = Woran soll es gehen?
-hello-letter = Einen Brief schreiben
+hello-letter = Brief schreiben
 hello-letter-start = Schreibe einen Brief an{" "}
-hello-sum-up = Ein Dokument zusammenfassen
+hello-sum-up = Dokument zusammenfassen
 hello-sum-up-start =
     Fasse diesen Text in fünf Punkten zusammen:
 
