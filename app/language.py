@@ -70,6 +70,10 @@ class Said(str):
         said.message_id, said.variables = message_id, variables
         return said
 
+    def __deepcopy__(self, _memo: object) -> Said:
+        """It never changes. (Of a plain string's subclass a copy would be made from its sentence.)"""
+        return self
+
 
 def in_language(text: str, language: Language) -> str:
     """What was `Said`, in this language; any other text as it is."""

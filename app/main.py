@@ -27,7 +27,7 @@ from app.listening import listen, url_of
 from app.logs import set_up_logs
 from app.middleware import Gate
 from app.packed import PackOnce
-from app.schemas import IMPORT_PATH
+from app.schemas import IMPORT_PATH, UPLOAD_PATH
 from app.services.container import Services
 from app.services.engines import Loader
 from app.settings import Settings
@@ -35,6 +35,8 @@ from engine.load import load_engine
 from ui.install import client_owner, install
 
 GRACE_S = 3         # for responses under way, after their answers have been ended and saved
+
+MAX_UPLOAD_BYTES = 2**43       # of a model's file; how much room there is, the service says
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ def create_app(settings: Settings, *, loader: Loader = load_engine) -> FastAPI:
     app.mount("/v1", openai_app(services))
     app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=5)      # leaves event streams alone
     app.add_middleware(PackOnce)
-    body_limits = {IMPORT_PATH: settings.import_max_bytes}
+    body_limits = {IMPORT_PATH: settings.import_max_bytes, UPLOAD_PATH: MAX_UPLOAD_BYTES}
     app.add_middleware(Gate, services.accounts, HostPolicy(settings), client_owner, body_limits)    # last: outermost
     install(app, services)      # mounts NiceGUI at /, behind all that stands above
     return app

@@ -76,6 +76,11 @@ class _Collector:
 
     async def _pack(self, start: Message) -> None:
         plain = b"".join(self._parts)
+        if Headers(raw=start["headers"]).get("content-length") != str(len(plain)):
+            # Its reader left, so the rest did not come: nobody else may be given that, least of all for ever.
+            await self._send(start)
+            await self._send({"type": "http.response.body", "body": plain})
+            return
         body = await asyncio.to_thread(gzip.compress, plain, 9, mtime=0) if len(plain) >= MIN_BYTES else plain
         headers = MutableHeaders(raw=list(start["headers"]))
         headers["Content-Length"] = str(len(body))

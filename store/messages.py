@@ -155,10 +155,11 @@ def answer_turn(session: Session, user_id: str, message_id: str, *, model_id: st
     return Turn(conversation, question, _write_answer(session, conversation, question.id, model_id))
 
 
-def edit_answer(session: Session, user_id: str, answer_id: str, content: str) -> Conversation | None:
+def edit_answer(session: Session, user_id: str, answer_id: str, content: str) -> tuple[Conversation, str] | None:
     """An answer's text as its reader wants it: a sibling, shown in its place, to which what follows now belongs.
 
-    The old text stays, as a version. None if it is not an answer of this person's. Raises AnswerInProgress.
+    With the new one's id. The old text stays, as a version. None if it is not an answer of this person's. Raises
+    AnswerInProgress.
     """
     original = get(session, user_id, answer_id)
     if original is None or original.role is not MessageRole.ASSISTANT or original.parent_id is None:
@@ -188,7 +189,7 @@ def edit_answer(session: Session, user_id: str, answer_id: str, content: str) ->
     if conversation.current_message_id not in under:
         conversation.current_message_id = tree.newest_leaf(edited.id)
     conversation.updated_at = now()
-    return conversation
+    return conversation, edited.id
 
 
 def _forget_summaries(session: Session, conversation_id: str, message_ids: set[str]) -> None:

@@ -261,7 +261,11 @@ def _several(name: str, members: Sequence[object], values: dict[str, Any]) -> st
 
 def _stored(at: datetime) -> str:
     """As SQLAlchemy writes a DateTime into SQLite, so that texts compare as times."""
-    return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
+    try:
+        moment = at.astimezone(UTC)
+    except OverflowError:               # the first or the last day that there is, elsewhere
+        moment = at.replace(tzinfo=UTC)
+    return moment.replace(tzinfo=None).isoformat(" ", "microseconds")
 
 
 def _query_of(words: str) -> str:

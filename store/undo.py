@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from sqlmodel import Session, SQLModel, select
+from sqlmodel import Session, SQLModel, col, select
 
 from store.tables import Conversation, ConversationTag, Folder, Tag
 
@@ -85,30 +85,68 @@ def put_back(session: Session, user_id: str, before: Before) -> bool:
     if before.user_id != user_id:
         return False
     back = [row for row in before.rows[::-1] if row.values is not None]
+    in_place_of: dict[str, str] = {}
     for row in sorted(back, key=lambda row: _ORDER.index(row.table)):
-        _bring_back(session, row)
+        _bring_back(session, row, in_place_of)
     session.flush()
     for row in sorted((row for row in before.rows if row.values is None), key=lambda row: -_ORDER.index(row.table)):
-        if (added := session.get(row.table, row.key)) is not None:
-            if isinstance(added, Folder):
-                _empty(session, added)
-            session.delete(added)
-            session.flush()
-    return _is_there(session, before)
+        _take_away(session, row)
+    for row in back:
+        if row.table is Folder:
+            _keep_two_levels(session, session.get(Folder, row.key))
+    return _is_there(session, before, in_place_of)
 
 
-def _bring_back(session: Session, before: RowBefore) -> None:
+def _bring_back(session: Session, before: RowBefore, in_place_of: dict[str, str]) -> None:
+    """`in_place_of` remembers, of a tag that was made anew meanwhile, which one it is now."""
     values = dict(before.values or {})
+    key = tuple(in_place_of.get(part, part) for part in before.key)
     for name, table in (("folder_id", Folder), ("parent_id", Folder)):
         if values.get(name) is not None and session.get(table, values[name]) is None:
             values[name] = None                         # that folder has gone for good meanwhile
-    row = session.get(before.table, before.key)
+    if before.table is ConversationTag:
+        values["tag_id"] = key[1]
+    row = session.get(before.table, key)
     if row is not None:
         for name, value in values.items():
             setattr(row, name, value)
+    elif before.table is Tag and (same := _tag_named(session, values)) is not None:
+        in_place_of[values["id"]] = same.id
     elif _is_whole(before) and _can_stand(session, before.table, values):
         session.add(before.table(**values))
     session.flush()
+
+
+def _take_away(session: Session, before: RowBefore) -> None:
+    """What the step had made; but nothing with it that others have hung on it since."""
+    added = session.get(before.table, before.key)
+    if added is None:
+        return
+    if isinstance(added, Folder):
+        _empty(session, added)
+    elif isinstance(added, Tag) and session.exec(
+        select(ConversationTag).where(ConversationTag.tag_id == added.id)
+    ).first():
+        return
+    session.delete(added)
+    session.flush()
+
+
+def _keep_two_levels(session: Session, folder: Folder | None) -> None:
+    """Folders may have been put into one another meanwhile: this one then stays where it is seen, at the top."""
+    if folder is None or folder.parent_id is None:
+        return
+    parent = session.get(Folder, folder.parent_id)
+    holds_some = session.exec(select(Folder).where(col(Folder.parent_id) == folder.id)).first() is not None
+    if holds_some or parent is None or parent.parent_id is not None:
+        folder.parent_id = None
+        session.flush()
+
+
+def _tag_named(session: Session, values: Mapping[str, Any]) -> Tag | None:
+    return session.exec(
+        select(Tag).where(Tag.user_id == values.get("user_id"), Tag.name_key == values.get("name_key"))
+    ).first()
 
 
 def _empty(session: Session, folder: Folder) -> None:
@@ -134,9 +172,10 @@ def _can_stand(session: Session, table: type[SQLModel], values: Mapping[str, Any
     )
 
 
-def _is_there(session: Session, before: Before) -> bool:
+def _is_there(session: Session, before: Before, in_place_of: Mapping[str, str]) -> bool:
     wanted = [row for row in before.rows if row.values is not None]
-    return not wanted or any(session.get(row.table, row.key) is not None for row in wanted)
+    keys = [(row.table, tuple(in_place_of.get(part, part) for part in row.key)) for row in wanted]
+    return not wanted or any(session.get(table, key) is not None for table, key in keys)
 
 
 def _key(row: Row) -> tuple[Any, ...]:

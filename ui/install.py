@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final, cast
+from collections.abc import Coroutine
+from typing import Any, Final, cast
 
 from fastapi import FastAPI, HTTPException, Request
 from fastapi.responses import FileResponse, Response
@@ -14,12 +15,16 @@ from starlette.types import Scope
 
 from app.language import language_named, languages, preferred_language
 from app.services.container import Services
+from store.tables import UserRole
 from ui.delivery.install import deliver
 from ui.gate import gate_routes, language_of, page, place_of
 from ui.language import NICEGUI_NAMES, speak_in_request, t, words_script
 from ui.lists import list_routes
 from ui.pages.chat import chat_page
+from ui.pages.find import find_page
+from ui.pages.hub_model import hub_model_page
 from ui.pages.library import library_page
+from ui.pages.model import model_page
 from ui.pages.models import models_page
 from ui.pages.settings import settings_page
 from ui.sockets import hold_sockets_to_their_pages
@@ -85,8 +90,20 @@ def _make_pages(services: Services) -> None:
         await chat_page(services, request, conversation_id, m)
 
     @ui.page("/models", response_timeout=PAGE_TIMEOUT_S)
-    async def models(request: Request) -> None:
-        await models_page(services, request)
+    async def models(request: Request) -> Response | None:
+        return await for_admins(request, models_page(services, request))
+
+    @ui.page("/models/installed/{model_id}", response_timeout=PAGE_TIMEOUT_S)
+    async def model(request: Request, model_id: str) -> Response | None:
+        return await for_admins(request, model_page(services, request, model_id))
+
+    @ui.page("/models/find", response_timeout=PAGE_TIMEOUT_S)
+    async def find(request: Request) -> Response | None:
+        return await for_admins(request, find_page(services, request))
+
+    @ui.page("/models/find/{owner}/{name}", response_timeout=PAGE_TIMEOUT_S)
+    async def hub_model(request: Request, owner: str, name: str) -> Response | None:
+        return await for_admins(request, hub_model_page(services, request, f"{owner}/{name}"))
 
     @ui.page("/library", response_timeout=PAGE_TIMEOUT_S)
     async def library(request: Request) -> None:
@@ -95,6 +112,15 @@ def _make_pages(services: Services) -> None:
     @ui.page("/settings", response_timeout=PAGE_TIMEOUT_S)
     async def settings(request: Request) -> None:
         await settings_page(services, request)
+
+    async def for_admins(request: Request, making: Coroutine[Any, Any, bool]) -> Response | None:
+        """Others, and who asks for what is not there, are told that they are lost. `making` says whether it is."""
+        if request.state.user.role is not UserRole.ADMIN:
+            making.close()
+        elif await making:
+            return None
+        speak_in_request(await language_of(services, request))
+        return _lost(services, 404, "lost")
 
     @nicegui_app.exception_handler(404)
     async def not_found(request: Request, error: Exception) -> Response:

@@ -28,6 +28,7 @@ class Command:
     icon: str = ""                          # in the list of commands, which leaves out those without one
     needs: str = ""                         # a selector: possible where the page has it; it is clicked, or focused
     href: str = ""
+    is_for_admins: bool = False
 
     def props(self) -> dict[str, Any]:
         return {
@@ -55,7 +56,8 @@ COMMANDS = (        # in the order in which they are shown
     Command("sidebar", ("mod+shift+s",), icon="panel-left"),
     Command("theme", ("mod+shift+d",), icon="sun-moon"),
     Command("settings", ("mod+,",), icon="settings", href="/settings"),
-    Command("models", icon="box", href="/models"),
+    Command("models", icon="box", href="/models", is_for_admins=True),
+    Command("find-model", icon="download", href="/models/find", is_for_admins=True),
     Command("library", icon="library-big", href="/library"),
     Command("shortcuts", ("?", "mod+/"), Where.PAGE, icon="keyboard"),
 )

@@ -72,6 +72,22 @@ def seconds(value: float) -> str:
     return t("unit-minutes", minutes=minutes, seconds=rest)
 
 
+def long_time(value_s: float) -> str:
+    """What is left of something long: "8 s", "1 min 42 s", "2 h 5 min"."""
+    whole = round(value_s)
+    if whole < 3600:
+        return t("unit-seconds", number=number(whole)) if whole < 60 else seconds(whole)
+    hours, rest = divmod(whole, 3600)
+    return t("unit-hours", hours=number(hours), minutes=rest // 60)
+
+
+def rate(bytes_per_s: float) -> str:
+    """Of a download: "38 MiB/s", "840 KiB/s"."""
+    if bytes_per_s >= MIB:
+        return t("unit-mib-per-s", number=number(bytes_per_s / MIB, 0 if bytes_per_s >= 10 * MIB else 1))
+    return t("unit-kib-per-s", number=number(bytes_per_s / 1024))
+
+
 def brief(value_s: float) -> str:
     """A time that is known to two digits: "1.9 s", "34 s", "420 ms"."""
     rounded_s = float(f"{value_s:.2g}")

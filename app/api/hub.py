@@ -6,20 +6,22 @@
     GET    /hub/downloads                       all, oldest first;  POST {repo, wanted, anyway} asks for one
     GET    /hub/downloads/{id}                  DELETE gives it up; POST …/pause, …/resume
     GET    /hub/rules                           PUT {layout, bytes_per_s, hours}
+    POST   /hub/upload?name=…                   a model's file, as the body itself
     GET    /hub/token                           whether there is one; PUT {token}, "" forgets it
 """
 
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import Response
 
 from app.api.dependencies import Admin, JsonObject, ServicesOf
 from app.errors import InvalidInput
 from app.hub.client import FoundModel, Sort
+from app.schemas import UPLOAD_PATH
 from app.services.downloads import DownloadRules
 
 router = APIRouter(include_in_schema=False, prefix="/hub")
@@ -82,6 +84,15 @@ async def resume(services: ServicesOf, _admin: Admin, download_id: str) -> dict[
 async def cancel(services: ServicesOf, _admin: Admin, download_id: str) -> Response:
     await services.downloads.cancel(download_id)
     return Response(status_code=204)
+
+
+@router.post(UPLOAD_PATH.removeprefix("/hub"), status_code=201)
+async def upload(
+    request: Request, services: ServicesOf, _admin: Admin, name: str = "",
+    content_length: Annotated[int | None, Header()] = None,
+) -> dict[str, Any]:
+    model = await services.model_uploads.receive(name, request.stream(), num_bytes=content_length)
+    return {"id": model.id, "name": model.name}
 
 
 @router.get("/rules")

@@ -20,6 +20,8 @@ from app.language import Said
 CHUNK_BYTES = 256 * 1024
 MAX_DIRECTORY_BYTES = 8 * 2**20             # of a ZIP: about 80,000 names, which Python's reader holds at once
 MAX_UNPACKED_BYTES = 8 * 2**30
+MAX_TIMES_PACKED = 100                      # its own size, beside the next, may a ZIP unpack to; chats do 3 to 20 times
+UNPACKED_FREELY_BYTES = 256 * 2**20
 _CHATS = re.compile(r"conversations.*\.json", re.IGNORECASE)
 _NO_CHATS = re.compile(     # what else ChatGPT puts beside them
     r"(user|user_settings|message_feedback|model_comparisons|shared_conversations|group_chats|shopping|sora|"
@@ -52,6 +54,7 @@ class Member:
 class Progress:
     num_bytes: int = 0          # in all, as far as the file says
     num_bytes_read: int = 0
+    max_bytes: int = MAX_UNPACKED_BYTES
 
 
 def members(path: Path, progress: Progress) -> Iterator[Member]:
@@ -61,6 +64,7 @@ def members(path: Path, progress: Progress) -> Iterator[Member]:
         yield Member("", partial(_plain_chunks, path, progress))
         return
     _check_directory(path)
+    progress.max_bytes = min(MAX_UNPACKED_BYTES, UNPACKED_FREELY_BYTES + MAX_TIMES_PACKED * path.stat().st_size)
     try:
         with zipfile.ZipFile(path) as archive:
             chosen = _chosen(archive.infolist())
@@ -91,8 +95,8 @@ def _member_chunks(archive: zipfile.ZipFile, info: zipfile.ZipInfo, progress: Pr
 def _chunks(file: IO[bytes], progress: Progress) -> Iterator[bytes]:
     while chunk := file.read(CHUNK_BYTES):
         progress.num_bytes_read += len(chunk)
-        if progress.num_bytes_read > MAX_UNPACKED_BYTES:
-            raise UnreadableFile(Said("import-zip-large", count=MAX_UNPACKED_BYTES // 2**30))
+        if progress.num_bytes_read > progress.max_bytes:
+            raise UnreadableFile(Said("import-zip-large", count=progress.max_bytes // 2**20))
         yield chunk
 
 

@@ -21,6 +21,8 @@ from app.language import Said
 from store.imports import IncomingConversation
 
 MAX_SKIPPED_TITLE_CHARS = 80
+MAX_CHATS = 100_000         # a file; nobody has so many, and a small ZIP could hold millions
+MAX_BAD = 10_000            # of a file whose entries are nearly all none, the rest is not read
 CHUNKS_A_STEP = 16          # where nothing ends in so many: even then there is progress, and a chance to cancel
 
 
@@ -36,6 +38,18 @@ class Skipped:
 
 def read_conversations(path: Path, progress: Progress) -> Generator[IncomingConversation | Skipped | None, None, None]:
     """None now and then, where nothing has come to an end yet. Raises UnreadableFile or OSError."""
+    num_chats = num_bad = 0
+    for item in _read_members(path, progress):
+        yield item
+        num_chats += isinstance(item, IncomingConversation)
+        num_bad += isinstance(item, Skipped)
+        if num_chats >= MAX_CHATS:
+            raise UnreadableFile(Said("import-many-chats", count=MAX_CHATS))
+        if num_bad >= MAX_BAD:
+            raise UnreadableFile(Said("import-many-bad", count=MAX_BAD))
+
+
+def _read_members(path: Path, progress: Progress) -> Iterator[IncomingConversation | Skipped | None]:
     for member in members(path, progress):
         try:
             yield from _read_member(member)

@@ -22,6 +22,7 @@ import httpx
 
 from app.errors import HubBusy, HubError, HubRefused, HubUnreachable, InvalidInput, NotFound
 from app.hub.files import RemoteFile, Variant, is_good_name, variants_of
+from app.language import Said
 
 Sort = Literal["downloads", "likes", "lastModified", "createdAt", "trendingScore"]
 
@@ -126,7 +127,7 @@ class HubClient:
 
     def check_online(self) -> None:
         if self._is_offline:
-            raise HubUnreachable("The model hub is switched off here (hub_offline, or HF_HUB_OFFLINE).")
+            raise HubUnreachable(Said("error-hub-off"))
 
     async def get(self, url: str, query: Mapping[str, Any] | None = None, *, of_repo: str = "") -> httpx.Response:
         """Of the hub itself, redirects within it followed: a repository may have been renamed."""
@@ -182,7 +183,7 @@ def check_repo(repo: str) -> None:
         for part in parts
     )
     if not is_good or ".." in repo or "--" in repo:
-        raise InvalidInput(f"'{repo[:200]}' is no repository. Write it as owner/name.", field="repo")
+        raise InvalidInput(Said("error-hub-repo", repo=repo[:200]), field="repo")
 
 
 def same_origin(one: httpx.URL, other: httpx.URL) -> bool:
@@ -197,21 +198,15 @@ def check_answer(response: httpx.Response, repo: str = "") -> None:
         return
     if status in (401, 403):
         if response.headers.get("x-error-code") == "GatedRepo":
-            raise HubRefused(
-                f"{what} is gated: its makers want to know who uses it. Accept their terms on its page at the hub, and "
-                "enter a token of that account here (inglenook models token)."
-            )
-        raise HubRefused(
-            f"The hub does not let us have {what}: it does not exist, is private, or wants a token. Check its name, "
-            "and enter a token (inglenook models token)."
-        )
+            raise HubRefused(Said("error-hub-gated", model=what))
+        raise HubRefused(Said("error-hub-refused", model=what))
     if status == 404:
-        raise NotFound(f"The hub has no {what}, or not this version or file of it. Check the name.")
+        raise NotFound(Said("error-hub-none", model=what))
     if status == 429 or status == 503:
         seconds = retry_after_s(response.headers)
         wait = f" It asks to wait {seconds} s." if seconds else " Try again in a while."
         raise HubBusy(f"The model hub has too much to do.{wait}", retry_after_s=seconds)
-    raise HubError(f"The model hub answers with an error ({status}). Try again later.")
+    raise HubError(Said("error-hub-failed", status=status))
 
 
 def retry_after_s(headers: httpx.Headers, most_s: int = 3600) -> int | None:
@@ -229,8 +224,8 @@ def retry_after_s(headers: httpx.Headers, most_s: int = 3600) -> int | None:
 def unreachable(endpoint: str, error: httpx.HTTPError) -> HubUnreachable:
     host = httpx.URL(endpoint).host
     if isinstance(error, httpx.TimeoutException):
-        return HubUnreachable(f"{host} does not answer. Check this machine's network, or try again later.")
-    return HubUnreachable(f"{host} cannot be reached. Check this machine's network; all else here works without it.")
+        return HubUnreachable(Said("error-hub-silent", host=host))
+    return HubUnreachable(Said("error-hub-unreachable", host=host))
 
 
 def _port(url: httpx.URL) -> int | None:

@@ -108,6 +108,11 @@ def choose(variants: Sequence[Variant], wanted: str, repo: str) -> Variant:
     raise NotFound(f"{repo} has no '{wanted[:200]}'. It has: {known}.")
 
 
+def is_usual(variant: Variant, variants: Sequence[Variant]) -> bool:
+    """Whether it is the one that is taken where nobody says which."""
+    return _usual(variants) == variant
+
+
 def check_whole(variant: Variant, repo: str) -> None:
     """Raises InvalidInput that names a part which is not there."""
     if variant.missing:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from app.errors import InvalidInput
+from app.language import Said
 from app.settings import Settings
 from app.vault import Vault
 from store import settings as stored_settings
@@ -33,7 +34,7 @@ class TokenStore:
         """"" forgets it. Raises InvalidInput for what cannot be one."""
         token = token.strip()
         if not (token.isascii() and token.isprintable() and len(token) <= MAX_CHARS) or " " in token:
-            raise InvalidInput("This is no token: copy it once more from the hub's settings.", field="token")
+            raise InvalidInput(Said("error-hub-token"), field="token")
         sealed = await asyncio.to_thread(self._vault.seal, token) if token else ""
         await self._db.run(stored_settings.set_of_system, SETTING, sealed)
 

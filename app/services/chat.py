@@ -138,11 +138,14 @@ class ChatService:
             return
         home = self._temporary.home_of(answer_id)
         try:
-            conversation = await home.run(messages.edit_answer, user_id, answer_id, text)
+            edited = await home.run(messages.edit_answer, user_id, answer_id, text)
         except AnswerInProgress as error:
             raise Conflict(str(error)) from error
-        if home is self._temporary.memory and conversation is not None and conversation.current_message_id is not None:
-            self._temporary.note(conversation, conversation.current_message_id)
+        if edited is None:
+            raise _no_message()
+        conversation, edited_id = edited
+        if home is self._temporary.memory:
+            self._temporary.note(conversation, edited_id)
         self._announce(user_id, conversation)
 
     async def delete(self, user_id: str, message_id: str) -> None:

@@ -25,6 +25,7 @@ from app.services.library_files import LibraryFiles
 from app.services.listing import ListingService
 from app.services.meter import ContextMeter
 from app.services.model_settings import ModelSettingsService
+from app.services.model_uploads import ModelUploads
 from app.services.model_versions import ModelVersions
 from app.services.models import ModelService, wanted_of
 from app.services.optimizer import ModelOptimizer
@@ -61,6 +62,7 @@ class Services:
     model_settings: ModelSettingsService
     model_versions: ModelVersions
     found_models: FoundModels
+    model_uploads: ModelUploads
     downloads: DownloadService
     optimizer: ModelOptimizer
     engines: EngineRegistry
@@ -95,6 +97,7 @@ class Services:
         model_settings = ModelSettingsService(db, engines, changes, keep_alive_s=settings.keep_alive_s)
         model_versions = ModelVersions(db, models, engines, changes, settings)
         found_models = FoundModels(models, settings)
+        model_uploads = ModelUploads(models, settings)
         vault = Vault(settings.data_dir)
         hub = HubService(db, engines, settings, vault)
         downloads = DownloadService(db, hub, models, changes, settings)
@@ -111,8 +114,8 @@ class Services:
         accounts.on_access_ended(imports.access_ended)
         return cls(
             settings, db, disk_cache, changes, accounts, conversations, vault, hub, models, model_settings,
-            model_versions, found_models, downloads, optimizer, engines, generations, chat, ContextMeter(engines),
-            temporary, presets, prompts, LibraryFiles(prompts, presets), exports, imports,
+            model_versions, found_models, model_uploads, downloads, optimizer, engines, generations, chat,
+            ContextMeter(engines), temporary, presets, prompts, LibraryFiles(prompts, presets), exports, imports,
             OrganiseService(db, conversations, changes), ListingService(db), SearchService(db), titles,
         )
 
@@ -121,6 +124,7 @@ class Services:
         if num_interrupted := await self.generations.interrupt_stale():
             log.info("answers were interrupted by the last stop", count=num_interrupted)
         await self.imports.remove_leftovers()
+        await self.model_uploads.remove_leftovers()
         await self.models.register_starter()
         await self.model_settings.apply_memory_budget()
         await self.downloads.start()

@@ -138,9 +138,19 @@ def title_from(text: str) -> str:
 
 
 def clean_title(title: str, *, max_chars: int | None = MAX_TITLE_CHARS) -> str:
-    """One line without control characters, white space collapsed."""
+    """One line without control characters, white space collapsed; "" where nothing of it would be seen.
+
+    Marks that turn the direction of the text around are left out: they would turn what stands behind it on a page, too.
+    What joins and parts letters, in Persian or in emoji, stays.
+    """
+    title = title.translate(_TURNING)
     harmless = "".join(" " if unicodedata.category(char) in ("Cc", "Cs") else char for char in title)
-    return " ".join(harmless.split())[:max_chars].rstrip()
+    line = " ".join(harmless.split())[:max_chars].rstrip()
+    return line if any(unicodedata.category(char) not in ("Cf", "Zs") and char not in _BLANK for char in line) else ""
+
+
+_TURNING = dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
+_BLANK = "\u115f\u1160\u2800\u3164\uffa0"         # letters without a shape
 
 
 def _found(value: T | None) -> T:

@@ -14,13 +14,14 @@ from typing import Any
 
 import structlog
 
-from app.errors import AppError, Conflict
+from app.errors import AppError, Conflict, said
 from app.hub.disk import Disk, NoRoom
 from app.hub.files import RemoteFile
 from app.hub.layout import Layout, layout_of
 from app.hub.pace import Patience
 from app.hub.transfer import Progress, Transfer, bytes_here
 from app.instance import AlreadyRunning, Instance
+from app.language import Said, kept
 from app.services.changes import Change, Changes
 from app.services.download_rules import DownloadRules, RuleBook
 from app.services.download_status import DownloadStatus, Meter, status_of_row, status_of_running
@@ -264,10 +265,10 @@ class DownloadQueue:
         if not self._may_run(row):
             return "Goes on when Inglenook runs, or when it is pulled again."
         if self._book.wait_s() > 0:
-            return f"Waits for the hours in which downloads may run, {self.rules.hours}."
+            return Said("download-waits-hours", hours=self.rules.hours)
         if self._instance is None:
-            return "Waits for another Inglenook that is downloading into the same data folder."
-        return "Waits until another download is done."
+            return Said("download-waits-other")
+        return Said("download-waits-turn")
 
     async def _take(self) -> bool:
         """Whether the queue is ours. If it was not until now, another process may have changed it."""
@@ -298,9 +299,9 @@ class DownloadQueue:
 def _why(error: Exception) -> tuple[DownloadState, str]:
     match error:
         case NoRoom():
-            return DownloadState.PAUSED, str(error)
+            return DownloadState.PAUSED, kept(said(error))
         case AppError() | StoreError():
-            return DownloadState.FAILED, str(error)
+            return DownloadState.FAILED, kept(said(error))
         case OSError():
             reason = f"The files cannot be written: {error.strerror or error}. Correct that, then resume."
             return DownloadState.FAILED, reason

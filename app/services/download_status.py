@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from app.hub.transfer import Progress
+from app.language import said_again
 from store.tables import Download, DownloadState
 
 WINDOW_S = 10.0             # over which the rate is measured: long enough to be read, short enough to follow the line
@@ -62,7 +63,8 @@ def status_of_row(row: Download, *, waits_for: str = "") -> DownloadStatus:
     """Of one that does not run."""
     return DownloadStatus(
         id=row.id, repo=row.repo, commit_sha=row.commit_sha, label=row.label, state=row.state,
-        reason=row.reason or waits_for, done_bytes=row.done_bytes, total_bytes=row.total_bytes, model_id=row.model_id,
+        reason=said_again(row.reason) or waits_for, done_bytes=row.done_bytes, total_bytes=row.total_bytes,
+        model_id=row.model_id,
     )
 
 

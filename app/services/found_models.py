@@ -52,4 +52,11 @@ class FoundModels:
         found = named[0]
         if found.problem:
             raise Conflict(f"{found.name} of {found.app} cannot be used. {found.problem}")
+        return await self._add(found)
+
+    async def use(self, offer: Offer) -> Model:
+        """One of `list`. Raises Conflict or InvalidInput."""
+        return await self._add(offer.found)
+
+    async def _add(self, found: Found) -> Model:
         return await self._models.add(found.path, origin=Origin(app=found.app, name=found.name, pin=found.pin))

@@ -5,7 +5,7 @@ Whatever goes over the network runs on the hub's own thread, where the one clien
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -19,13 +19,16 @@ from app.services.engines import EngineRegistry
 from app.settings import Settings
 from app.vault import Vault
 from engine.errors import ModelLoadError
-from engine.fit import Fit, Verdict, judge
+from engine.fit import Fit, Rough, Verdict, guess, judge
 from engine.gguf import GgufHeader
+from engine.memory import LoadLimits
 from store.database import Database
 
 T = TypeVar("T")
 
 MAX_HEADERS_KEPT = 64
+BYTES_PER_PARAMETER = {"gguf": 0.61, "safetensors": 2.0}        # of Q4_K_M, which most people take; of bfloat16
+USUAL_CONTEXT_TOKENS = 8192
 
 
 class HubService:
@@ -77,6 +80,16 @@ class HubService:
             fits[each.label] = await self._judge(header, scale=each.size_bytes / ggufs[0].size_bytes)
         return fits
 
+    async def guesses(self, found: Sequence[FoundModel], file_format: str = "gguf") -> dict[str, Fit]:
+        """Of what a search has found, by repository: from the number of parameters, so that nothing is asked for it.
+        Those whose number is not known are left out.
+        """
+        roughs = {each.repo: rough for each in found if (rough := rough_of(each, file_format)) is not None}
+        return dict(zip(roughs, await self.guess(list(roughs.values())), strict=True))
+
+    async def guess(self, roughs: Sequence[Rough]) -> list[Fit]:
+        return await guess(roughs, self._limits(), reclaimable_bytes=self._held_bytes())
+
     async def run(self, work: Callable[[HubClient], Coroutine[Any, Any, T]]) -> T:
         """`work` runs on the hub's thread. Cancelling this cancels it, and waits for its end."""
         return await self._thread.run(self._with_client(work, await self.tokens.get()))
@@ -99,14 +112,26 @@ class HubService:
 
     async def _judge(self, header: GgufHeader, scale: float = 1.0) -> Fit:
         """As if it were the only one: loaded models make room for another."""
-        held_bytes = sum(
-            engine.info.weight_bytes + engine.metrics().held_bytes for engine in self._engines.loaded().values()
-        )
-        limits = replace(self._engines.limits, budget_bytes=self._engines.budget_bytes)
-        return await judge(header, limits, scale=scale, reclaimable_bytes=held_bytes)
+        return await judge(header, self._limits(), scale=scale, reclaimable_bytes=self._held_bytes())
+
+    def _limits(self) -> LoadLimits:
+        return replace(self._engines.limits, budget_bytes=self._engines.budget_bytes)
+
+    def _held_bytes(self) -> int:
+        return sum(engine.info.weight_bytes + engine.metrics().held_bytes for engine in self._engines.loaded().values())
 
     async def _with_client(self, work: Callable[[HubClient], Coroutine[Any, Any, T]], token: str | None) -> T:
         if self._client is None:
             self._client = HubClient(self._settings.hub_endpoint, is_offline=self._settings.hub_offline)
         self._client.token = token
         return await work(self._client)
+
+
+def rough_of(found: FoundModel, file_format: str) -> Rough | None:
+    if not found.num_parameters:
+        return None
+    each_bytes = BYTES_PER_PARAMETER["gguf" if "gguf" in found.tags else file_format or "safetensors"]
+    return Rough(
+        name=found.repo, weight_bytes=round(found.num_parameters * each_bytes), num_parameters=found.num_parameters,
+        context_tokens=found.context_tokens or USUAL_CONTEXT_TOKENS,
+    )

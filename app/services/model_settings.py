@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from app.errors import InvalidInput, ModelNotFound
+from app.language import Said
 from app.services.changes import Change, Changes
 from app.services.engines import EngineRegistry, Policy
 from engine.errors import ModelLoadError
@@ -133,7 +134,7 @@ class ModelSettingsService:
     async def set_memory_budget(self, gib: float | None) -> None:
         """From the next load on. Raises InvalidInput."""
         if gib is not None and not (isinstance(gib, int | float) and 0 < gib <= MOST_GIB):
-            raise InvalidInput(f"The memory budget is a number of GiB, of more than 0 to {MOST_GIB:,}.", field="gib")
+            raise InvalidInput(Said("error-setting-budget", most=f"{MOST_GIB:,}"), field="gib")
         await self._db.run(settings.set_of_system, BUDGET_KEY, gib)
         self._engines.budget_bytes = None if gib is None else int(gib * 2**30)
         self._changes.announce_all(Change("models"))
@@ -156,10 +157,8 @@ class ModelSettingsService:
                 taken |= dict.fromkeys((each.id, *ModelSettings.of(each).aliases), each.name)
         for alias in wanted.aliases:
             if alias in taken or alias == model.id:
-                raise InvalidInput(
-                    f"'{alias}' is the name of {taken.get(alias, model.name)} already. Choose another alias.",
-                    field="aliases",
-                )
+                told = Said("error-setting-alias-taken", alias=alias, model=taken.get(alias, model.name))
+                raise InvalidInput(told, field="aliases")
 
 
 def _changed(before: ModelSettings, changes: Mapping[str, Any]) -> ModelSettings:
@@ -176,27 +175,27 @@ def _changed(before: ModelSettings, changes: Mapping[str, Any]) -> ModelSettings
 def _whole(low: int, high: int, what: str) -> Callable[[Any], str]:
     def check(value: Any) -> str:
         is_good = isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
-        return "" if is_good else f"{what}: give a whole number of {low:,} to {high:,}."
+        return "" if is_good else Said(f"error-setting-{what}", low=f"{low:,}", high=f"{high:,}")
 
     return check
 
 
 def _yes_or_no(what: str) -> Callable[[Any], str]:
-    return lambda value: "" if isinstance(value, bool) else f"{what}: say yes or no."
+    return lambda value: "" if isinstance(value, bool) else Said(f"error-setting-{what}")
 
 
 _CHECKS: Mapping[str, Callable[[Any], str]] = {
-    "context_tokens": _whole(LEAST_CONTEXT_TOKENS, 1 << 24, "The context, in tokens"),
-    "users": _whole(1, MOST_USERS, "Users at once"),
-    "kv_type": lambda value: "" if value in KV_TYPES else f"The KV type is one of {', '.join(KV_TYPES)}.",
+    "context_tokens": _whole(LEAST_CONTEXT_TOKENS, 1 << 24, "context"),
+    "users": _whole(1, MOST_USERS, "users"),
+    "kv_type": lambda value: "" if value in KV_TYPES else Said("error-setting-kv-type", known=", ".join(KV_TYPES)),
     "device": lambda value: "" if isinstance(value, str) and _DEVICE.fullmatch(value) else (
-        "The device is cpu, gpu, or gpu0, gpu1 and so on."
+        Said("error-setting-device")
     ),
-    "layers": _whole(0, 1000, "Layers on the GPU"),
-    "threads": _whole(1, MOST_THREADS, "Threads"),
-    "keep_alive_s": _whole(0, 10 * 365 * 86_400, "Seconds to keep it in memory"),
-    "is_preloaded": _yes_or_no("Whether to load it at the start"),
-    "is_pinned": _yes_or_no("Whether to keep it in memory"),
+    "layers": _whole(0, 1000, "layers"),
+    "threads": _whole(1, MOST_THREADS, "threads"),
+    "keep_alive_s": _whole(0, 10 * 365 * 86_400, "keep-alive"),
+    "is_preloaded": _yes_or_no("preloaded"),
+    "is_pinned": _yes_or_no("pinned"),
 }
 
 
@@ -207,34 +206,32 @@ def _check(wanted: ModelSettings, model: Model) -> None:
             raise InvalidInput(problem, field=name)
     if wanted.context_tokens and model.context_tokens and wanted.context_tokens > model.context_tokens:
         raise InvalidInput(
-            f"{model.name} was trained for {model.context_tokens:,} tokens of context, and is no good beyond.",
+            Said("error-setting-context-trained", model=model.name, tokens=f"{model.context_tokens:,}"),
             field="context_tokens",
         )
     if wanted.device == "cpu" and wanted.layers:
-        raise InvalidInput("On the processor alone no layers are on a GPU. Leave one of them out.", field="layers")
+        raise InvalidInput(Said("error-setting-layers-cpu"), field="layers")
     if model.embeds and (wanted.users or wanted.kv_type or wanted.chat_template or wanted.preset_id):
-        raise InvalidInput(f"{model.name} makes embeddings: it has no users at once, KV type, template or preset.")
+        raise InvalidInput(Said("error-setting-embeds", model=model.name))
     if len(wanted.aliases) > MOST_ALIASES:
-        raise InvalidInput(f"A model may have {MOST_ALIASES} aliases.", field="aliases")
+        raise InvalidInput(Said("error-setting-aliases", most=MOST_ALIASES), field="aliases")
     for alias in wanted.aliases:
         if not isinstance(alias, str) or not _ALIAS.fullmatch(alias):
-            raise InvalidInput(
-                f"'{str(alias)[:100]}' is no alias: take up to 100 letters, digits, and . : / @ + - _", field="aliases"
-            )
+            raise InvalidInput(Said("error-setting-alias", alias=str(alias)[:100]), field="aliases")
     preset_id = wanted.preset_id
     if preset_id is not None and not (isinstance(preset_id, str) and 0 < len(preset_id) <= 100):
-        raise InvalidInput("There is no such preset.", field="preset_id")
+        raise InvalidInput(Said("error-setting-preset"), field="preset_id")
 
 
 def _examined(model: Model, template: str | None) -> TemplateReport:
     """Raises InvalidInput for a template that cannot be used."""
     if template is not None and not isinstance(template, str):
-        raise InvalidInput("A chat template is a text.", field="chat_template")
+        raise InvalidInput(Said("error-setting-template-text"), field="chat_template")
     try:
         report = judge(Path(model.path)).examine_template(template)
     except ModelLoadError as error:
         raise InvalidInput(str(error), field="chat_template") from error
     unfit = next((each for each in report.findings if each.code in _UNFIT), None)
     if template is not None and unfit is not None:
-        raise InvalidInput(f"This chat template is not taken. {unfit}", field="chat_template")
+        raise InvalidInput(Said("error-setting-template", detail=str(unfit)), field="chat_template")
     return report

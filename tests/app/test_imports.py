@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from app.errors import Conflict, InvalidInput, TooLarge
-from app.formats import archive
+from app.formats import archive, reader
 from app.services.container import Services
 from app.services.exports import ExportFormat
 from app.services.imports import Import, ImportState
@@ -165,6 +165,34 @@ async def test_a_zip_bomb_is_bounded(services: Services, user_id: str, monkeypat
     monkeypatch.setattr(archive, "MAX_UNPACKED_BYTES", 4 * MiB)
     done = await imported(services, user_id, zipped({"conversations.json": b"[" + b" " * 20 * MiB + b"]"}))
     assert done.state is ImportState.FAILED and "unpacks to more" in done.problem
+
+
+@pytest.mark.parametrize("entry", [b"{}", b"", b"1", b'{"mapping":{}}'])
+async def test_a_small_zip_of_a_million_nothings_ends_soon(services: Services, user_id: str, entry: bytes) -> None:
+    data = zipped({"conversations.json": b"[" + (entry + b",") * 1_000_000 + b"1]"})
+    done = await imported(services, user_id, data, "export.zip")
+    assert done.state is ImportState.FAILED
+    assert done.num_skipped == reader.MAX_BAD
+    assert "are no chats" in done.problem
+
+
+async def test_more_chats_than_anybody_has_are_not_read(
+    services: Services, user_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader, "MAX_CHATS", 3)
+    data = json.dumps([chatgpt_conversation(f"c{number}", f"Chat {number}") for number in range(5)]).encode()
+    done = await imported(services, user_id, data)
+    assert (done.state, counts(done)) == (ImportState.FAILED, (3, 0, 0, 0))
+
+
+def test_what_a_zip_unpacks_to_is_bounded_by_its_own_size(tmp_path: Path) -> None:
+    path = tmp_path / "bomb.zip"
+    path.write_bytes(zipped({"conversations.json": b'["' + b"a" * 300 * MiB + b'"]'}))
+    progress = archive.Progress()
+    with pytest.raises(archive.UnreadableFile):
+        for _ in reader.read_conversations(path, progress):
+            pass
+    assert progress.num_bytes_read < 300 * MiB
 
 
 async def test_a_zip_of_too_many_names_is_refused_before_it_is_read(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from copy import deepcopy
 from pathlib import Path
 
 import pytest
@@ -127,3 +128,9 @@ def test_what_was_said_comes_back_from_the_store() -> None:
 ])
 def test_errors_of_the_engine_are_said_by_their_kind(error: Exception, german: str) -> None:
     assert german in in_language(said(error), languages()["de"])
+
+
+def test_what_was_said_is_copied_with_its_message() -> None:
+    copy = deepcopy({"reason": Said("error-hub-off")})["reason"]
+    assert copy == Said("error-hub-off")
+    assert in_language(copy, languages()["de"]).startswith("Der Modell-Hub")

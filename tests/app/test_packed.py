@@ -90,3 +90,20 @@ async def test_what_is_held_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None
         for version in (1, 2, 1, 3, 1, 2):          # 2 is the one least recently used when 3 comes
             await browser.get(f"/assets/page.css?v={version}")
     assert origin.num_asked == 4
+
+
+async def test_what_broke_off_because_its_reader_left_is_given_to_nobody_else() -> None:
+    """As NiceGUI's middleware ends it: the whole length was said, and nothing of it came."""
+    whole = Origin()
+
+    async def origin(scope: Scope, receive: Receive, send: Send) -> None:
+        if whole.num_asked:
+            await whole(scope, receive, send)
+        else:
+            whole.num_asked += 1
+            await send({"type": "http.response.start", "status": 200, "headers": whole._headers})
+            await send({"type": "http.response.body", "body": b""})
+
+    async with client(PackOnce(origin)) as browser:
+        await browser.get("/assets/page.css?v=1")
+        assert (await browser.get("/assets/page.css?v=1")).text == TEXT

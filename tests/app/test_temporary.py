@@ -79,6 +79,20 @@ async def test_stop_regenerate_edit_continue_and_branches_work(
     assert await texts(services, user_id, sent.conversation_id) == ["France!", "The capital of "]
 
 
+async def test_an_answer_edited_in_its_midst_is_a_message_like_any_other(services: Services, user_id: str) -> None:
+    chat = await begin(services, user_id)
+    sent = await services.chat.send(user_id, chat, "And now?")
+    await over(services, sent.answer_id)
+    [_, first, *_] = await services.conversations.thread(user_id, chat)
+    await services.chat.edit_answer(user_id, first.message.id, "Lyon.")
+    assert await texts(services, user_id, chat) == [SECRET, "Lyon.", "And now?", PARIS]
+    [_, edited, *_] = await services.conversations.thread(user_id, chat)
+    assert (await services.chat.message(user_id, edited.message.id)).content == "Lyon."
+    await services.chat.delete(user_id, edited.message.id)
+    await services.chat.restore(user_id, edited.message.id)
+    assert await texts(services, user_id, chat) == [SECRET, "Lyon.", "And now?", PARIS]
+
+
 async def test_it_stands_in_no_list_and_no_search(services: Services, user_id: str) -> None:
     chat = await begin(services, user_id)
     assert services.temporary.holds(chat)

@@ -47,6 +47,7 @@ class Server:
     port: int
     process: subprocess.Popen[str] | None = None
     output: list[str] = field(default_factory=list)
+    extra: dict[str, str] = field(default_factory=dict)         # of its environment
     _lines: queue.Queue[str | None] = field(default_factory=queue.Queue)
 
     @property
@@ -55,7 +56,7 @@ class Server:
 
     @property
     def environment(self) -> dict[str, str]:
-        return {**os.environ, "INGLENOOK_DATA_DIR": str(self.data_dir), "NO_COLOR": "1"}
+        return {**os.environ, "INGLENOOK_DATA_DIR": str(self.data_dir), "NO_COLOR": "1", **self.extra}
 
     def start(self) -> Server:
         self.output.clear()

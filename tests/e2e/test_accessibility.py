@@ -9,6 +9,7 @@ import pytest
 from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Browser, Page, expect
 
+from app.services.models import STARTER_ID
 from tests.e2e.conftest import PASSWORD, Server, new_context, sign_in
 from tests.e2e.test_sidebar import NAMES, seed
 
@@ -60,7 +61,8 @@ async def test_axe_finds_nothing_on_any_page_in_any_state(server: Server, browse
     states: list[tuple[str, list[State]]] = [
         (f"/c/{chat}", [_drawer, _edit, _message_menu, _meter, _search, _selection]),
         ("/", [_commands, _shortcuts, _models_menu, _folder_form, _person_menu, _temporary]),
-        ("/settings", []), ("/models", [_file_form]), ("/library", [_prompt_form, _preset_form]),
+        ("/settings", []), ("/models", [_file_form]),
+        ("/models/find", []), (f"/models/installed/{STARTER_ID}", []), ("/library", [_prompt_form, _preset_form]),
     ]
     found: dict[str, list[str]] = {}
     for size_name, size in SIZES.items():

@@ -108,6 +108,7 @@ async def test_a_command_calls_up_a_prompt_that_asks_for_its_variables(server: S
     await page.wait_for_url("**/library")
     await save_prompt(page, "Translate", "Into {{language=German|Polish}}: {{selection}} {{note}}")
     await save_prompt(page, "Today", "Today is {{date}}.")
+    await save_prompt(page, "Odd", "{{__proto__=a}}{{constructor=b}}{{hasOwnProperty=c}}")
     await save_prompt(page, "Todo", "My list:")
 
     await page.get_by_role("link", name="Back to chats").click()
@@ -136,6 +137,12 @@ async def test_a_command_calls_up_a_prompt_that_asks_for_its_variables(server: S
     await page.keyboard.type("/today")
     await options.first.click()
     await expect(field(page)).to_have_value(re.compile(r"Today is \w+ \d+, \d{4}\.$"))
+
+    await field(page).fill("")
+    await page.keyboard.type("/odd")
+    await options.first.click()
+    await page.get_by_role("dialog", name="Odd").get_by_role("button", name="Insert").click()
+    await expect(field(page)).to_have_value("abc")      # names that JavaScript's own objects know are names like any
 
     await page.locator(".nk-bubble").first.select_text()
     await field(page).fill("")

@@ -94,6 +94,27 @@ async def test_a_message_is_deleted_with_what_follows_and_brought_back(server: S
     await _ended(page)
 
 
+async def test_what_is_half_edited_outlives_a_reload_and_another_device(server: Server, browser: Browser) -> None:
+    name = server.add_user()
+    page = await sign_in(browser, server, name)
+    await _whole(page, server, name, PARIS)
+    said = page.locator(".nk-said")
+    await said.get_by_label("Edit your message").click()
+    await said.locator("textarea").fill("What is the capital of Ita")
+    await page.reload()
+    await expect(said.locator("textarea")).to_have_value("What is the capital of Ita")
+
+    phone = await sign_in(browser, server, name)
+    await phone.goto(page.url)
+    await _menu(phone, phone.locator(".nk-said"), "Delete from here on")
+    await expect(said).to_have_count(0)
+    await phone.get_by_role("button", name="Undo").click()
+    await expect(said.locator("textarea")).to_have_value("What is the capital of Ita")
+    await said.locator("textarea").press("Escape")
+    await page.reload()
+    await expect(said.locator(".nk-bubble")).to_have_text(PARIS)
+
+
 async def test_copying_reading_aloud_and_the_figures_of_an_answer(server: Server, browser: Browser) -> None:
     name = server.add_user()
     page = await sign_in(browser, server, name)

@@ -237,3 +237,41 @@ def test_a_person_goes_with_all_they_have_kept(session: Session, anna: User, cha
     session.flush()
     for table in (Folder, Tag, Conversation):
         assert session.exec(select(col(table.id))).all() == []
+
+
+def test_an_undo_never_hides_folders_in_one_another(session: Session, anna: User) -> None:
+    first, second, third = (made(session, anna, name) for name in ("First", "Second", "Third"))
+    folders.place_folder(session, anna.id, first.id, parent_id=second.id)
+    out = folders.place_folder(session, anna.id, first.id, parent_id=None)
+    folders.place_folder(session, anna.id, second.id, parent_id=first.id)       # in another tab
+    undo(session, anna, out)
+    assert names(session, anna) == ["First", "First/Second", "Third"]
+
+    folders.place_folder(session, anna.id, second.id, parent_id=None)
+    folders.place_folder(session, anna.id, second.id, parent_id=third.id)
+    out = folders.place_folder(session, anna.id, second.id, parent_id=None)
+    folders.place_folder(session, anna.id, first.id, parent_id=second.id)
+    undo(session, anna, out)
+    assert sorted(names(session, anna)) == ["Second", "Second/First", "Third"]
+
+
+def test_a_tag_comes_back_as_the_one_that_was_made_anew_meanwhile(
+    session: Session, anna: User, chats: list[str]
+) -> None:
+    organise.tag(session, anna.id, chats[:1], "Work", "work")
+    [(tag, _)] = organise.list_tags(session, anna.id)
+    gone = organise.untag(session, anna.id, chats[:1], tag.id)
+    organise.tag(session, anna.id, chats[1:2], "work", "work")
+    undo(session, anna, gone)
+    assert organise.tags_of(session, anna.id, chats) == {chats[0]: ["work"], chats[1]: ["work"]}
+    undo(session, anna, gone)
+    assert organise.tags_of(session, anna.id, chats) == {chats[0]: ["work"], chats[1]: ["work"]}
+
+
+def test_undoing_a_new_tag_leaves_it_to_chats_that_got_it_since(
+    session: Session, anna: User, chats: list[str]
+) -> None:
+    new = organise.tag(session, anna.id, chats[:1], "Work", "work")
+    organise.tag(session, anna.id, chats[1:2], "Work", "work")
+    undo(session, anna, new)
+    assert organise.tags_of(session, anna.id, chats) == {chats[1]: ["Work"]}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
@@ -213,3 +213,13 @@ def test_who_said_it_can_be_asked_for(session: Session, anna: User) -> None:
     assert search(session, anna.id, "lyon", limit=9, filters=Filters(role=MessageRole.ASSISTANT)) == []
     (hit,) = search(session, anna.id, "paris", limit=9, filters=Filters(role=MessageRole.ASSISTANT))
     assert hit.snippet == f"{HIGHLIGHT_START}Paris{HIGHLIGHT_END}!"
+
+
+@pytest.mark.parametrize("hours", [-12, 0, 1, 14])
+def test_any_day_that_there_is_can_be_searched_from_anywhere(session: Session, anna: User, hours: int) -> None:
+    chat(session, anna, "Lease")
+    zone = timezone(timedelta(hours=hours))
+    for year, after, before in ((1, ["Lease"], []), (500, ["Lease"], []), (9999, [], ["Lease"])):
+        for moment in (datetime(year, 1, 1, tzinfo=zone), datetime(year, 12, 31, 23, 59, tzinfo=zone)):
+            assert titles(search(session, anna.id, "", limit=9, filters=Filters(after=moment))) == after
+            assert titles(search(session, anna.id, "", limit=9, filters=Filters(before=moment))) == before

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -81,10 +82,9 @@ class Person:
 
 
 
-@pytest_asyncio.fixture
-async def home(tmp_path: Path, new_database_file: Path) -> AsyncIterator[Home]:
+@asynccontextmanager
+async def home_with(settings: Settings, new_database_file: Path) -> AsyncIterator[Home]:
     """The starter model is loaded, and answers by REPLIES. Nobody has an account yet."""
-    settings = Settings(data_dir=tmp_path / "data")
     settings.data_dir.mkdir(mode=0o700)
     shutil.copy(new_database_file, settings.database_path)
     shelf = Shelf({STARTER_ID: lambda: ScriptedBackend(REPLIES)})
@@ -93,6 +93,12 @@ async def home(tmp_path: Path, new_database_file: Path) -> AsyncIterator[Home]:
         services: Services = app.state.services
         await services.engines.load(STARTER_ID)
         yield Home(app, services, shelf)
+
+
+@pytest_asyncio.fixture
+async def home(tmp_path: Path, new_database_file: Path) -> AsyncIterator[Home]:
+    async with home_with(Settings(data_dir=tmp_path / "data"), new_database_file) as made:
+        yield made
 
 
 @pytest_asyncio.fixture

@@ -11,7 +11,7 @@ from nicegui.testing import User
 from tests.app.elsewhere import chatgpt_conversation
 from tests.ui.conftest import Home, Person
 from tests.ui.using import click, elements, one, trigger, until
-from ui.components.chat_files import FileDrop
+from ui.components.file_drop import FileDrop
 from ui.components.thread import Thread
 
 

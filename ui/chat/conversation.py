@@ -40,12 +40,12 @@ class ConversationView:
         self._user_id = user_id
         self._conversation = conversation
         self._page = page
+        is_temporary = services.temporary.holds(conversation.id)
         self._thread = Thread(MessageActions(
             again=self._again, go_on=self._continue, branch=self._show_branch, edit=self._edit, remove=self._remove,
             answer=self._answer,
-        ))
+        ), is_temporary=is_temporary)
         with self._thread.dock():
-            is_temporary = services.temporary.holds(conversation.id)
             self._composer = Composer(
                 placeholder=t("chat-reply"), draft="" if is_temporary else f"{user_id}.{conversation.id}",
                 on_send=self._send, on_stop=self._stop, on_think=page.think,
@@ -108,9 +108,9 @@ class ConversationView:
 
     async def _edit(self, message_id: str, text: str) -> None:
         """One's own message is asked anew, an answer is saved; what cannot be taken stays in its field."""
-        chat, is_mine = self._services.chat, self._thread.find(message_id).message.role is MessageRole.USER
+        chat = self._services.chat
         try:
-            if is_mine:
+            if (await chat.message(self._user_id, message_id)).role is MessageRole.USER:
                 await chat.edit(self._user_id, message_id, text, model_id=self._page.model_id())
             else:
                 await chat.edit_answer(self._user_id, message_id, text)

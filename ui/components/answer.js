@@ -1,7 +1,7 @@
 // One answer: its text as it is written, what it waits for, what became of it, and what can be done with it.
 // The text comes over a line that all answers share (talk/follow.js), in pieces with absolute offsets: a piece that comes twice does no harm.
 import { copyText, inTurn, MarkdownView } from "inglenook-markdown";
-import { askAgain, Branch, Editor, Figures, focusIn, focusWhatTakesItsPlace, follow, reading, startReading, stopReading, Thought, Waiting } from "inglenook-talk";
+import { askAgain, Branch, Editor, Figures, focusIn, focusWhatTakesItsPlace, follow, isHalfEdited, reading, startReading, stopReading, Thought, Waiting } from "inglenook-talk";
 
 const { t } = window.nkWords;
 const COPIED_MS = 1600;
@@ -13,7 +13,7 @@ export default {
     <div class="nk-answer" :data-message="messageId" :data-status="now.status">
       <thought v-if="thought" :id="'nk-thought-' + messageId" :text="thought" :figures="now.figures" :thinking="writing && !hasText"></thought>
       <waiting v-if="writing && !hasText && !thought" :wait="wait"></waiting>
-      <editor v-if="editing" :original="text" :label="t('chat-edit-answer')" :action="t('chat-edit-save')" :hint="t('chat-edit-answer-hint')"
+      <editor v-if="editing" :message-id="messageId" :original="text" :label="t('chat-edit-answer')" :action="t('chat-edit-save')" :hint="t('chat-edit-answer-hint')"
         :refused="refused" @take="(text) => $emit('edit', text)" @leave="stopEditing"></editor>
       <div v-show="hasText && !editing" class="prose" ref="prose"></div>
       <div v-if="notice" class="nk-notice" :class="notice.tone">
@@ -67,7 +67,7 @@ export default {
   emits: ["again", "branch", "continue", "edit", "remove"],
 
   data() {
-    return { now: this.state, wait: null, thought: this.state.status === "streaming" ? "" : this.state.thought, hasText: !!this.content, editing: false, refused: "", menu: "", copied: false, spoken: "" };
+    return { now: this.state, wait: null, thought: this.state.status === "streaming" ? "" : this.state.thought, hasText: !!this.content, editing: isHalfEdited(this.messageId), refused: "", menu: "", copied: false, spoken: "" };
   },
 
   computed: {

@@ -6,7 +6,6 @@ The import belongs to the server; this shows the one that runs or ran last, here
 from __future__ import annotations
 
 from nicegui import ui
-from nicegui.element import Element
 
 from app.formats.reader import Skipped
 from app.schemas import EXPORT_PATH, IMPORT_PATH
@@ -16,24 +15,12 @@ from app.services.imports import Import, ImportState
 from store.imports import Merged
 from store.tables import UserRole
 from ui.components.elements import button, icon, tag
+from ui.components.file_drop import FileDrop
 from ui.components.frame import Frame
 from ui.language import in_words, t
 from ui.words import size
 
 NUM_SHOWN = 100         # of what was skipped
-
-
-class FileDrop(Element, component="file_drop.js"):
-    """Takes a file by choice or by drop, and sends it as it is. What then becomes of it, `Changes` tell."""
-
-    def __init__(self, *, url: str, max_bytes: int, accept: str) -> None:
-        super().__init__()
-        self._props.update(url=url, maxBytes=max_bytes, accept=accept, busy=False)
-
-    def show(self, *, busy: bool) -> None:
-        if self._props["busy"] != busy:
-            self._props["busy"] = busy
-            self.update()
 
 
 class ChatFiles:

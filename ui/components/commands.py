@@ -17,7 +17,7 @@ from nicegui.events import GenericEventArguments
 
 from app.schemas import HIGHLIGHT_END, HIGHLIGHT_START
 from app.services.container import Services
-from store.tables import User
+from store.tables import User, UserRole
 from ui.shortcuts import COMMANDS
 from ui.words import day_label, model_label
 
@@ -38,8 +38,10 @@ class Commands(Element, component="commands.js"):
         self.begin_chat: Opener = self._load_new_chat       # with this text in the composer
         self.use_model: Opener = self._load_with_model
         self.set_dark: Callable[[bool], Awaitable[None]]    # the frame's
+        is_admin = user.role is UserRole.ADMIN
         self._props.update(
-            commands=[command.props() for command in COMMANDS], marks=[HIGHLIGHT_START, HIGHLIGHT_END],
+            commands=[each.props() for each in COMMANDS if is_admin or not each.is_for_admins],
+            marks=[HIGHLIGHT_START, HIGHLIGHT_END],
         )
         self.on("opened", self._show_first)
         self.on("search", self._search)

@@ -16,6 +16,7 @@ export default {
       <p v-if="problem" class="nk-hint bad" role="alert">
         <svg class="nk-i nk-i-14" aria-hidden="true"><use href="#nk-circle-alert"/></svg>{{ problem }}</p>
     </div>`,
+  emits: ["sent"],
   props: { url: String, maxBytes: Number, accept: String, busy: Boolean },
   data() {
     return { over: false, sending: false, percent: 0, problem: "" };
@@ -51,6 +52,7 @@ export default {
     finish(problem) {
       this.sending = false;
       this.problem = problem;
+      if (!problem && this.request.status) this.$emit("sent");
     },
   },
 };

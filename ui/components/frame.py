@@ -20,8 +20,9 @@ from ui.preferences import THEME_SETTING, Preferences
 from ui.theme import Theme, change_theme, dress
 from ui.words import initials
 
-PLACES = (       # of the pages that are no chat
-    ("/models", "models", "box"), ("/library", "library-title", "library-big"), ("/settings", "settings", "settings"),
+# Of the pages that are no chat.
+MODELS, LIBRARY, SETTINGS = (
+    ("/models", "models", "box"), ("/library", "library-title", "library-big"), ("/settings", "settings", "settings")
 )
 
 
@@ -87,7 +88,7 @@ class Frame:
                 icon("ellipsis", 16)
             with menu("top left", "bottom left") as popup:
                 popup.props(remove="auto-close")        # the theme may be tried out
-                for path, name, icon_name in PLACES:
+                for path, name, icon_name in places_of(self.user):
                     with tag("a", "nk-nav", href=path, role="menuitem"):
                         icon(icon_name)
                         tag("span", text=t(name))
@@ -106,7 +107,12 @@ def theme_switch(frame: Frame, *, in_menu: bool = False) -> None:
     frame.on_theme.append(Choice(t("theme"), names, frame.theme, frame.set_theme, in_menu=in_menu).show)
 
 
-def rail(active: str) -> Callable[[], None]:
+def places_of(user: User) -> tuple[tuple[str, str, str], ...]:
+    """(path, message, icon) of the pages that this person has beside chats."""
+    return (MODELS, LIBRARY, SETTINGS) if user.role is UserRole.ADMIN else (LIBRARY, SETTINGS)
+
+
+def rail(active: str, user: User) -> Callable[[], None]:
     """The sidebar of the pages that are no chat."""
 
     def make() -> None:
@@ -114,7 +120,7 @@ def rail(active: str) -> Callable[[], None]:
             icon("chevron-left")
             tag("span", text=t("back-to-chats"))
         with tag("nav", "nk-side-scroll"):
-            for path, name, icon_name in PLACES:
+            for path, name, icon_name in places_of(user):
                 current = {"aria_current": "page"} if path == active else {}
                 with tag("a", "nk-nav on" if path == active else "nk-nav", href=path, **current):
                     icon(icon_name)

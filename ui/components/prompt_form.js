@@ -2,11 +2,15 @@
 // What is filled in here goes into the composer, and to nobody before it is sent.
 const { t, language } = window.nkWords;
 
+// Names are chosen by people, and {{constructor}} is one too: what is looked up by a name stands in no plain object.
 const BUILT_IN = {
+  __proto__: null,
   date: () => new Date().toLocaleDateString(language, { dateStyle: "long" }),
   time: () => new Date().toLocaleTimeString(language, { timeStyle: "short" }),
 };
 const MANY = /\b(text|clipboard|selection|code|document|notes?|letter|e-?mail)\b/i; // asks for more than a line
+
+const place = ({ name }) => `=${name}`; // of its value
 
 export default {
   template: `
@@ -18,10 +22,10 @@ export default {
             <label class="nk-lab" :for="id(index)">{{ label(variable) }}
               <button v-if="variable.name === 'clipboard' && canPaste" type="button" class="nk-btn nk-btn-ghost nk-btn-sm" @click="paste(variable)">
                 <svg class="nk-i nk-i-16" aria-hidden="true"><use href="#nk-clipboard-paste"/></svg>{{ t("prompt-paste") }}</button></label>
-            <select v-if="variable.choices.length" :id="id(index)" v-model="values[variable.name]" class="nk-select">
+            <select v-if="variable.choices.length" :id="id(index)" v-model="values[place(variable)]" class="nk-select">
               <option v-for="choice in variable.choices" :key="choice">{{ choice }}</option></select>
-            <textarea v-else-if="isMany(variable)" :id="id(index)" v-model="values[variable.name]" class="nk-area" rows="5"></textarea>
-            <input v-else :id="id(index)" v-model="values[variable.name]" class="nk-line" autocomplete="off">
+            <textarea v-else-if="isMany(variable)" :id="id(index)" v-model="values[place(variable)]" class="nk-area" rows="5"></textarea>
+            <input v-else :id="id(index)" v-model="values[place(variable)]" class="nk-line" autocomplete="off">
           </div>
         </div>
         <p v-if="problem" class="nk-hint bad" role="alert">{{ problem }}</p>
@@ -50,8 +54,8 @@ export default {
     this.canPaste = Boolean(navigator.clipboard?.readText);
     this.words = null;
     for (const { name, choices, ...variable } of this.variables) {
-      const given = { ...BUILT_IN, selection: () => this.selected }[name.toLowerCase()]?.();
-      this.values[name] = given || variable.default || choices[0] || "";
+      const given = { __proto__: null, ...BUILT_IN, selection: () => this.selected }[name.toLowerCase()]?.();
+      this.values[place({ name })] = given || variable.default || choices[0] || "";
     }
   },
   mounted() {
@@ -60,15 +64,16 @@ export default {
     this.$refs.dialog.querySelector("input, textarea, select")?.focus();
   },
   methods: {
+    place,
     id: (index) => `variable-${index}`,
     isMany: ({ name, default: given }) => MANY.test(name) || given.includes("\n") || given.length > 80,
     label({ name }) {
       const known = ["clipboard", "selection"].includes(name.toLowerCase());
-      return known ? t(`prompt-${name.toLowerCase()}`) : name[0].toUpperCase() + name.slice(1);
+      return known ? t(`prompt-${name.toLowerCase()}`) : name.replace(/^./u, (first) => first.toUpperCase());
     },
     async paste(variable) {
       try {
-        this.values[variable.name] = await navigator.clipboard.readText();
+        this.values[place(variable)] = await navigator.clipboard.readText();
         this.problem = "";
       } catch (error) {
         if (error.name !== "NotAllowedError") throw error;
@@ -82,7 +87,7 @@ export default {
       if (isLine || event.ctrlKey || event.metaKey) this.insert();
     },
     insert() {
-      this.words = this.parts.map((part) => (typeof part === "string" ? part : this.values[part.name])).join("");
+      this.words = this.parts.map((part) => (typeof part === "string" ? part : this.values[place(part)])).join("");
       if (this.$refs.dialog.open) this.$refs.dialog.close();
       else this.close();
     },

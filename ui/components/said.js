@@ -1,6 +1,6 @@
 // What a person said: the bubble, the field in which it is said otherwise, and what can be done with it.
 import { copyText } from "inglenook-markdown";
-import { Branch, Editor, focusWhatTakesItsPlace } from "inglenook-talk";
+import { Branch, Editor, focusWhatTakesItsPlace, isHalfEdited } from "inglenook-talk";
 
 const { t } = window.nkWords;
 const COPIED_MS = 1600;
@@ -13,7 +13,7 @@ export default {
         <details v-if="limit.summary"><summary>{{ t("chat-limit-summary") }}</summary><p dir="auto">{{ limit.summary }}</p></details>
       </div>
       <div class="nk-turn-me">
-        <editor v-if="editing" :original="content" :label="t('chat-edit-mine')" :action="t('chat-edit-send')" :hint="t('chat-edit-mine-hint')"
+        <editor v-if="editing" :message-id="messageId" :original="content" :label="t('chat-edit-mine')" :action="t('chat-edit-send')" :hint="t('chat-edit-mine-hint')"
           :refused="refused" @take="(text) => $emit('edit', text)" @leave="stopEditing"></editor>
         <div v-else class="nk-bubble" dir="auto">{{ content }}</div>
         <div v-if="!editing" class="nk-meta" :class="{ 'nk-in-use': open }">
@@ -47,7 +47,7 @@ export default {
   emits: ["answer", "branch", "edit", "remove"],
 
   data() {
-    return { editing: false, refused: "", open: false, copied: false };
+    return { editing: isHalfEdited(this.messageId), refused: "", open: false, copied: false };
   },
   beforeUnmount() {
     focusWhatTakesItsPlace(this.$el);

@@ -15,9 +15,12 @@ export default {
       </div></div>
       <div v-if="writing" class="nk-hearth low"></div>
     </div>`,
-  props: { writing: Boolean, title: String, models: { type: Array, default: () => [] } },
+  props: { writing: Boolean, temporary: Boolean, title: String, models: { type: Array, default: () => [] } },
   provide() {
-    return { nkModels: () => this.models }; // to all answers: those that one may be tried again with
+    return {
+      nkModels: () => this.models, // to all answers: those that one may be tried again with
+      nkKeepsDrafts: () => !this.temporary,
+    };
   },
   data() {
     return { away: false };

@@ -33,10 +33,14 @@ class MessageActions:
 
 
 class Thread(Element, component="thread.js"):
-    """Scrolls by itself: see thread.js. `dock()` is the place under the messages, for the composer."""
+    """Scrolls by itself: see thread.js. `dock()` is the place under the messages, for the composer.
 
-    def __init__(self, actions: MessageActions) -> None:
+    Of a chat that `is_temporary` the browser keeps nothing that was half written.
+    """
+
+    def __init__(self, actions: MessageActions, *, is_temporary: bool = False) -> None:
         super().__init__()
+        self._props["temporary"] = is_temporary
         self._actions = actions
         self._messages: Sequence[ThreadMessage] = ()
         self._models: Mapping[str, Model] = {}
@@ -103,8 +107,9 @@ class Thread(Element, component="thread.js"):
         last = self._messages[-1].message if self._messages else None
         return last.id if last is not None and last.status is MessageStatus.STREAMING else None
 
-    def find(self, message_id: str) -> ThreadMessage:
-        return next(item for item in self._messages if item.message.id == message_id)
+    def find(self, message_id: str) -> ThreadMessage | None:
+        """None where it has gone meanwhile: on a slow line a person may still see it."""
+        return next((item for item in self._messages if item.message.id == message_id), None)
 
     def _show_earlier(self) -> None:
         self._num_shown += NUM_SHOWN
@@ -147,9 +152,13 @@ class Thread(Element, component="thread.js"):
         return answer
 
     def _listen(self, element: Element, message_id: str) -> None:
-        element.on("branch", lambda event: self._actions.branch(self.find(message_id), event.args))
+        element.on("branch", lambda event: self._branch(message_id, event.args))
         element.on("edit", lambda event: self._actions.edit(message_id, event.args))
         element.on("remove", lambda: self._actions.remove(message_id), args=[])
+
+    async def _branch(self, message_id: str, step: int) -> None:
+        if (item := self.find(message_id)) is not None:
+            await self._actions.branch(item, step)
 
     def _bring_up_to_date(self, item: ThreadMessage, *, last: bool) -> None:
         element = self._shown[item.message.id]

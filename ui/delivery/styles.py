@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from ui.delivery.files import ASSETS, MadeFile, nicegui_file, version_of
 
 STYLES = (      # in this order: each may change the former
-    "tokens", "nicegui", "components", "prose", "app", "sidebar", "talk", "composer", "commands", "reach",
+    "tokens", "nicegui", "components", "prose", "app", "sidebar", "talk", "composer", "commands", "models",
+    "reach",
 )
 LAYERS = "theme, base, quasar, nicegui, components, utilities, overrides, quasar_importants"    # NiceGUI's template's
 LEFT_OUT = ASSETS / "vendor" / "quasar" / "left_out.json"

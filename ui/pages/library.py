@@ -47,7 +47,7 @@ class LibraryPage:
         self._is_stale = self._is_refreshing = False
 
     async def build(self) -> None:
-        with self._frame.around(label=t("library-title"), sidebar=rail("/library")):
+        with self._frame.around(label=t("library-title"), sidebar=rail("/library", self._frame.user)):
             narrow_head(t("library-title"))
             with tag("div", "nk-page") as self._page, tag("div", "nk-page-in nk-page-narrow"):
                 with tag("div", "nk-title"), tag("div"):

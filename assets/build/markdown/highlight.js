@@ -3,12 +3,13 @@ import { cleanCode } from "./clean.js";
 import { hljs } from "./languages.js";
 
 const MAX_CHARS = 200_000; // longer code is shown in one colour
+const MAX_LINE_CHARS = 10_000; // so is code with a longer line: thousands of colours in one line take a browser seconds to lay out
 const STEP_CHARS = 1500; // so much is gone over again before a part of it is left behind
 const MAX_OPEN_CHARS = 12_000; // a comment as long as this: what follows waits for its colours until the block is whole
 
 /** A fragment of coloured code. */
 export function highlighted(code, language) {
-  if (!canColour(language) || code.length > MAX_CHARS) return plain(code);
+  if (!canColour(language) || code.length > MAX_CHARS || hasLongLine(code)) return plain(code);
   return cleanCode(hljs.highlight(code, { language, ignoreIllegals: true }).value);
 }
 
@@ -20,6 +21,10 @@ function plain(code) {
 
 function canColour(language) {
   return Boolean(language && hljs.getLanguage(language));
+}
+
+function hasLongLine(code) {
+  return code.length > MAX_LINE_CHARS && code.split("\n").some((line) => line.length > MAX_LINE_CHARS);
 }
 
 /** Code that grows inside `element`. */

@@ -61,8 +61,9 @@ function inlineRule(state, silent) {
   if (first !== "$" && first !== "\\") return false;
   const pair = PAIRS.find(({ open }) => src.startsWith(open, pos));
   if (!pair) return first === "$" && dollarRule(state, silent);
-  const end = src.indexOf(pair.close, pos + 2);
-  const isPending = end < 0 || end + 2 > posMax;
+  const near = src.slice(pos + 2, pos + 4 + MAX_CHARS).indexOf(pair.close); // no further: thousands of marks would each go to the end
+  const end = pos + 2 + near;
+  const isPending = near < 0 || end + 2 > posMax;
   const content = src.slice(pos + 2, isPending ? posMax : end);
   const isNone = content.length > MAX_CHARS || !content.trim() || (pair.open === "\\[" && NUMBERS.test(content));
   if (isNone || (isPending && !(state.env.writing && first === "\\"))) return first === "$" && skipDollars(state, silent);

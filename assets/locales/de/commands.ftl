@@ -30,6 +30,7 @@ command-light = Zu Hell wechseln
 command-dark = Zu Dunkel wechseln
 command-settings = Einstellungen
 command-models = Modelle
+command-find-model = Modell finden
 command-library = Bibliothek
 command-shortcuts = Tastenkürzel
 command-send = Nachricht senden

@@ -64,6 +64,9 @@ error-import-broke = In Inglenook ist etwas schiefgegangen; Näheres steht im Pr
 error-file-empty = Die Datei ist leer.
 error-disk-full = Auf der Platte ist kein Platz für diese Datei. Bitte Platz schaffen und noch einmal versuchen.
 error-file-not-kept = Die Datei konnte nicht abgelegt werden: { $detail }.
+error-upload-ending = Hier lassen sich nur GGUF-Dateien senden. Ihre Namen enden auf .gguf.
+error-upload-cut = Die Datei ist nicht ganz angekommen. Noch einmal senden.
+error-upload-there = Eine Datei dieses Namens ist schon da oder unterwegs. Umbenennen oder die andere zuerst entfernen.
 error-file-unreadable = Die Datei lässt sich nicht lesen: { $detail }.
 
 import-empty = Die Datei ist leer.
@@ -72,7 +75,9 @@ import-no-list = Das ist keine JSON-Liste.
 import-no-list-choose = Das ist keine JSON-Liste. Bitte conversations.json wählen oder das ZIP, so wie es kam.
 import-zip-without-json = In diesem ZIP ist keine JSON-Datei.
 import-zip-damaged = Dieses ZIP ist beschädigt ({ $detail }). Bitte noch einmal herunterladen.
-import-zip-large = Diese Datei ist ausgepackt größer als { $count } GiB. Bitte teilen.
+import-zip-large = Diese Datei ist ausgepackt größer als { $count } MiB, viel mehr als bei Chats üblich. Bitte auspacken und die conversations.json importieren.
+import-many-chats = Nur die ersten { $count } Chats dieser Datei wurden gelesen. Bitte die Datei teilen und den Rest importieren.
+import-many-bad = { $count } Einträge dieser Datei sind keine Chats, der Rest wurde deshalb nicht gelesen. Bitte noch einmal exportieren.
 import-zip-many = Dieses ZIP enthält zu viele Dateien. Bitte auspacken und die conversations.json importieren.
 
 # Warum ein Chat beim Import ausgelassen wurde
@@ -89,3 +94,38 @@ skipped-no-json = Das ist kein gültiges JSON.
 skipped-no-chat = Das ist keine Unterhaltung.
 skipped-unknown = Das ist keine Unterhaltung von ChatGPT, Open WebUI oder Inglenook.
 skipped-empty = Sie enthält keine Nachrichten.
+
+# Wie ein Modell laufen soll; siehe app/services/model_settings.py
+error-setting-budget = Das Speicherbudget ist eine Zahl von GiB, mehr als 0 und höchstens { $most }.
+error-setting-alias-taken = „{ $alias }“ ist schon der Name von { $model }. Einen anderen Namen wählen.
+error-setting-alias = „{ $alias }“ geht nicht als Name: bis zu 100 Buchstaben, Ziffern und . : / @ + - _ sind möglich.
+error-setting-aliases = Ein Modell kann { $most } weitere Namen haben.
+error-setting-context = Der Kontext in Token: eine ganze Zahl von { $low } bis { $high } angeben.
+error-setting-context-trained = { $model } wurde für { $tokens } Token Kontext trainiert und taugt darüber nichts.
+error-setting-users = Nutzer zugleich: eine ganze Zahl von { $low } bis { $high } angeben.
+error-setting-layers = Schichten auf der GPU: eine ganze Zahl von { $low } bis { $high } angeben.
+error-setting-layers-cpu = Auf dem Prozessor allein liegen keine Schichten auf einer GPU. Eines von beiden weglassen.
+error-setting-threads = Threads: eine ganze Zahl von { $low } bis { $high } angeben.
+error-setting-keep-alive = Zeit im Speicher in Sekunden: eine ganze Zahl von { $low } bis { $high } angeben.
+error-setting-kv-type = Die Genauigkeit ist eine von { $known }.
+error-setting-device = Das Gerät ist cpu, gpu oder gpu0, gpu1 und so weiter.
+error-setting-preloaded = Ob es beim Start geladen wird: ja oder nein angeben.
+error-setting-pinned = Ob es im Speicher bleibt: ja oder nein angeben.
+error-setting-embeds = { $model } berechnet Embeddings: es hat keine Nutzer zugleich, Genauigkeit, Vorlage oder Voreinstellung.
+error-setting-preset = Diese Voreinstellung gibt es nicht.
+error-setting-template-text = Eine Chat-Vorlage ist ein Text.
+error-setting-template = Diese Chat-Vorlage wird nicht angenommen. { $detail }
+
+# Der Hub und Downloads; siehe app/hub/client.py
+error-hub-off = Der Modell-Hub ist hier ausgeschaltet (hub_offline oder HF_HUB_OFFLINE).
+error-hub-silent = { $host } antwortet nicht. Das Netzwerk dieses Computers prüfen oder es später noch einmal versuchen.
+error-hub-unreachable = { $host } ist nicht erreichbar. Das Netzwerk dieses Computers prüfen; alles andere hier geht auch ohne.
+error-hub-gated = { $model } gibt es nur mit Zustimmung: die Hersteller möchten wissen, wer es benutzt. Auf der Seite beim Hub den Bedingungen zustimmen und hier ein Token dieses Kontos eintragen (inglenook models token).
+error-hub-refused = Der Hub gibt { $model } nicht heraus: es existiert nicht, ist privat oder verlangt ein Token. Den Namen prüfen und ein Token eintragen (inglenook models token).
+error-hub-none = Der Hub hat kein { $model } oder nicht diese Version oder Datei davon. Den Namen prüfen.
+error-hub-failed = Der Modell-Hub antwortet mit einem Fehler ({ $status }). Später noch einmal versuchen.
+error-hub-repo = „{ $repo }“ ist kein Repository. Es wird als Besitzer/Name geschrieben.
+error-hub-token = Das ist kein Token: es noch einmal aus den Einstellungen des Hubs kopieren.
+download-waits-hours = Wartet auf die Stunden, in denen geladen werden darf, { $hours }.
+download-waits-other = Wartet auf ein anderes Inglenook, das in denselben Datenordner lädt.
+download-waits-turn = Wartet, bis ein anderer Download fertig ist.

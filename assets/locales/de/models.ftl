@@ -1,14 +1,15 @@
 # Die Seite der Modelle, und Worte über Modelle anderswo; siehe ui/pages/models.py.
-models-about = Was auf diesem Computer läuft.
+models-about = Was auf diesem Computer läuft, und was laufen könnte.
 models-add-file = Datei hinzufügen
 models-add-about = Ein Modell im GGUF-Format auf dem Computer, auf dem Inglenook läuft. Es bleibt, wo es ist.
 models-add-where = Speicherort
 models-add = Hinzufügen
 models-installed = Installiert
 models-total = { $models }, { $size } auf der Platte
+models-show-all = Alle { $count } zeigen
 models-none = Noch keine Modelle
-models-none-admin = Eine GGUF-Datei hinzufügen, die auf diesem Computer liegt.
-models-none-user = Der Admin kann eines hinzufügen.
+models-none-admin = Eines finden, das auf diesen Computer passt, oder eine vorhandene Datei hinzufügen.
+models-find = Mehr finden
 
 model-ready = Bereit
 model-loading = Lädt
@@ -18,6 +19,12 @@ model-failed = Nicht geladen
 model-default = Standard
 model-starter = Kleines Startmodell
 model-embeddings = Embeddings
+model-size = { $size } auf der Platte
+model-pinned = Bleibt im Speicher
+model-details = Details und Einstellungen
+model-pin = Im Speicher halten
+model-unpin = Darf Platz machen
+model-called = Programme nennen es { $id }.
 model-of-size = { $kind }, { $size } auf der Platte
 model-adapter = { $name } mit { $scale }
 model-device = auf { $device }
@@ -68,3 +75,35 @@ figure-held = Chats belegen
 figure-held-note = von { $size }
 figure-guessed = Richtig geraten
 figure-guessed-note = von vorab versuchten Token
+
+# Downloads auf der Seite der Modelle; siehe ui/models/downloads.py
+downloads = Wird geladen
+downloads-count = { $count } Modelle
+download-pause = Anhalten
+download-resume = Fortsetzen
+download-so-far = { $done } von { $total } GiB
+download-left = noch { $time }
+download-goes-on = Geht nach einem Neustart weiter
+download-queued = In der Warteschlange
+download-paused = Angehalten
+download-stopped = Abgebrochen
+download-verifying = Wird geprüft, { $percent }
+download-done = { $model } ist da und kann geladen werden.
+download-meter = Download von { $model }
+download-cancel = Download von { $model } abbrechen
+download-cancel-question = Download von { $model } abbrechen?
+download-cancel-about = Die { $size }, die schon da sind, werden gelöscht. Wer sie behalten will, hält nur an.
+download-cancel-nothing = Es ist noch nichts angekommen.
+download-cancel-yes = Abbrechen und löschen
+
+# Was schon da ist, hinzufügen; siehe ui/models/bring.py
+bring-upload = Aus diesem Browser
+bring-upload-about = Eine GGUF-Datei von höchstens { $size }. Sie wird auf den Computer kopiert, auf dem Inglenook läuft.
+bring-path = Von der Platte
+bring-found = In anderen Programmen gefunden
+bring-found-about = Werden dort verwendet, wo sie sind, und nie kopiert oder gelöscht.
+bring-found-none = Nichts gefunden in den Ordnern von Hugging Face, Ollama, LM Studio und Jan.
+bring-looking = Die Ordner von Hugging Face, Ollama, LM Studio und Jan werden durchsucht
+bring-of = { $app }, { $size }
+bring-use = Verwenden
+bring-here = Schon da

@@ -30,6 +30,7 @@ command-light = Switch to light
 command-dark = Switch to dark
 command-settings = Settings
 command-models = Models
+command-find-model = Find a model
 command-library = Library
 command-shortcuts = Keyboard shortcuts
 command-send = Send the message

@@ -65,6 +65,9 @@ error-import-broke = Something went wrong inside Inglenook; its log says what. T
 error-file-empty = The file is empty.
 error-disk-full = There is no room on the disk for this file. Free some space and try again.
 error-file-not-kept = The file could not be kept: { $detail }.
+error-upload-ending = Only GGUF files can be sent here. Their names end in .gguf.
+error-upload-cut = The file did not come whole. Send it again.
+error-upload-there = A file of this name is there already, or on its way. Rename it, or remove the other first.
 error-file-unreadable = The file cannot be read: { $detail }.
 
 import-empty = The file is empty.
@@ -73,7 +76,9 @@ import-no-list = This is no JSON list.
 import-no-list-choose = This is no JSON list. Choose conversations.json, or the ZIP as it came.
 import-zip-without-json = There is no JSON file in this ZIP.
 import-zip-damaged = This ZIP is damaged ({ $detail }). Download it again.
-import-zip-large = This file unpacks to more than { $count } GiB. Split it.
+import-zip-large = This file unpacks to more than { $count } MiB, far more than chats do. Unpack it, and import its conversations.json.
+import-many-chats = Only the first { $count } chats of this file were read. Split the file, and import the rest.
+import-many-bad = { $count } entries of this file are no chats, so the rest was not read. Export it once more.
 import-zip-many = This ZIP holds too many files. Unpack it, and import its conversations.json.
 
 # Why one chat of an import was left out
@@ -90,3 +95,38 @@ skipped-no-json = It is not valid JSON.
 skipped-no-chat = This is no conversation.
 skipped-unknown = This is no conversation of ChatGPT, Open WebUI or Inglenook.
 skipped-empty = It holds no messages.
+
+# How one model is to be run; see app/services/model_settings.py
+error-setting-budget = The memory budget is a number of GiB, of more than 0 to { $most }.
+error-setting-alias-taken = '{ $alias }' is the name of { $model } already. Choose another alias.
+error-setting-alias = '{ $alias }' is no alias: take up to 100 letters, digits, and . : / @ + - _
+error-setting-aliases = A model may have { $most } aliases.
+error-setting-context = The context, in tokens: give a whole number of { $low } to { $high }.
+error-setting-context-trained = { $model } was trained for { $tokens } tokens of context, and is no good beyond.
+error-setting-users = Users at once: give a whole number of { $low } to { $high }.
+error-setting-layers = Layers on the GPU: give a whole number of { $low } to { $high }.
+error-setting-layers-cpu = On the processor alone no layers are on a GPU. Leave one of them out.
+error-setting-threads = Threads: give a whole number of { $low } to { $high }.
+error-setting-keep-alive = Seconds to keep it in memory: give a whole number of { $low } to { $high }.
+error-setting-kv-type = The KV type is one of { $known }.
+error-setting-device = The device is cpu, gpu, or gpu0, gpu1 and so on.
+error-setting-preloaded = Whether to load it at the start: say yes or no.
+error-setting-pinned = Whether to keep it in memory: say yes or no.
+error-setting-embeds = { $model } makes embeddings: it has no users at once, KV type, template or preset.
+error-setting-preset = There is no such preset.
+error-setting-template-text = A chat template is a text.
+error-setting-template = This chat template is not taken. { $detail }
+
+# The hub and downloads; see app/hub/client.py
+error-hub-off = The model hub is switched off here (hub_offline, or HF_HUB_OFFLINE).
+error-hub-silent = { $host } does not answer. Check this machine's network, or try again later.
+error-hub-unreachable = { $host } cannot be reached. Check this machine's network; all else here works without it.
+error-hub-gated = { $model } is gated: its makers want to know who uses it. Accept their terms on its page at the hub, and enter a token of that account here (inglenook models token).
+error-hub-refused = The hub does not let us have { $model }: it does not exist, is private, or wants a token. Check its name, and enter a token (inglenook models token).
+error-hub-none = The hub has no { $model }, or not this version or file of it. Check the name.
+error-hub-failed = The model hub answers with an error ({ $status }). Try again later.
+error-hub-repo = '{ $repo }' is no repository. Write it as owner/name.
+error-hub-token = This is no token: copy it once more from the hub's settings.
+download-waits-hours = Waits for the hours in which downloads may run, { $hours }.
+download-waits-other = Waits for another Inglenook that is downloading into the same data folder.
+download-waits-turn = Waits until another download is done.

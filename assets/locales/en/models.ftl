@@ -1,14 +1,15 @@
 # The models page, and words about models elsewhere; see ui/pages/models.py.
-models-about = What runs on this computer.
+models-about = What runs on this computer, and what could.
 models-add-file = Add a file
-models-add-about = A model in the GGUF format, on the computer that runs Inglenook. It stays where it is.
+models-add-about = A model in the GGUF format on the computer that runs Inglenook. It stays where it is.
 models-add-where = Where it is
 models-add = Add
 models-installed = Installed
 models-total = { $models }, { $size } on disk
+models-show-all = Show all { $count }
 models-none = No models yet
-models-none-admin = Add a GGUF file that lies on this computer.
-models-none-user = Ask your admin to add one.
+models-none-admin = Find one that fits this computer, or add a file that is here already.
+models-find = Find more
 
 model-ready = Ready
 model-loading = Loading
@@ -18,6 +19,12 @@ model-failed = Did not load
 model-default = Default
 model-starter = Small starter model
 model-embeddings = Embeddings
+model-size = { $size } on disk
+model-pinned = Stays in memory
+model-details = Details and settings
+model-pin = Keep in memory
+model-unpin = Let it make room
+model-called = Programs call it { $id }.
 model-of-size = { $kind }, { $size } on disk
 model-adapter = { $name } at { $scale }
 model-device = on the { $device }
@@ -68,3 +75,35 @@ figure-held = Chats hold
 figure-held-note = of { $size }
 figure-guessed = Guessed right
 figure-guessed-note = of tokens tried ahead
+
+# Downloads, on the models page; see ui/models/downloads.py
+downloads = Downloading
+downloads-count = { $count } models
+download-pause = Pause
+download-resume = Resume
+download-so-far = { $done } of { $total } GiB
+download-left = { $time } left
+download-goes-on = Continues after a restart
+download-queued = In line
+download-paused = Paused
+download-stopped = Stopped
+download-verifying = Checking what came, { $percent }
+download-done = { $model } is here and can be loaded.
+download-meter = Download of { $model }
+download-cancel = Stop getting { $model }
+download-cancel-question = Stop getting { $model }?
+download-cancel-about = The { $size } that came so far are deleted. To keep them, pause instead.
+download-cancel-nothing = Nothing has come yet.
+download-cancel-yes = Stop and delete
+
+# Adding what is here already; see ui/models/bring.py
+bring-upload = From this browser
+bring-upload-about = A GGUF file of up to { $size }. It is copied to the computer that runs Inglenook.
+bring-path = From the disk
+bring-found = Found in other apps
+bring-found-about = Used where they are, never copied or deleted.
+bring-found-none = Nothing found in the folders of Hugging Face, Ollama, LM Studio and Jan.
+bring-looking = Looking in the folders of Hugging Face, Ollama, LM Studio and Jan
+bring-of = { $app }, { $size }
+bring-use = Use
+bring-here = Here already

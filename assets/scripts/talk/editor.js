@@ -1,7 +1,14 @@
 // A message's text in a field in its place. Esc leaves it as it was; Ctrl or Cmd with Enter, or the button, takes it.
+// What is half written is kept in this tab: over a reload, and where another device deletes the message or turns to another
+// branch meanwhile. Of a temporary chat nothing is.
 const { t } = window.nkWords;
 const MAX_SENT = 990_000; // characters of the message to the server, in which some are written with two, three or seven
 let lastId = 0;
+
+const keyOf = (messageId) => `inglenook.edit.${messageId}`;
+
+/** Whether this message was being edited when it was last on the page. */
+export const isHalfEdited = (messageId) => sessionStorage.getItem(keyOf(messageId)) !== null;
 
 export const Editor = {
   template: `
@@ -14,10 +21,11 @@ export const Editor = {
         <button type="submit" class="nk-btn nk-btn-primary nk-btn-sm" :disabled="!text.trim() || sending" :title="keys">{{ action }}</button>
       </div>
     </form>`,
-  props: { original: String, label: String, action: String, hint: String, refused: String },
+  inject: { keepsDrafts: { from: "nkKeepsDrafts", default: () => () => false } },
+  props: { messageId: String, original: String, label: String, action: String, hint: String, refused: String },
   emits: ["take", "leave"],
   data() {
-    return { text: this.original, sending: false, reason: "", id: `nk-edit-${(lastId += 1)}` };
+    return { text: sessionStorage.getItem(keyOf(this.messageId)) ?? this.original, sending: false, reason: "", id: `nk-edit-${(lastId += 1)}` };
   },
   computed: {
     keys() {
@@ -36,8 +44,22 @@ export const Editor = {
     this.$refs.field.setSelectionRange(this.text.length, this.text.length);
     this.$el.scrollIntoView({ block: "nearest" });
   },
+  unmounted() {
+    if (this.sending) this.forget(); // taken: another message stands in its place
+  },
   methods: {
     t,
+    keep() {
+      if (!this.keepsDrafts()) return;
+      try {
+        sessionStorage.setItem(keyOf(this.messageId), this.text);
+      } catch (error) {
+        if (error.name !== "QuotaExceededError") throw error; // too long to be kept; it stays in the field
+      }
+    },
+    forget() {
+      sessionStorage.removeItem(keyOf(this.messageId));
+    },
     press(event) {
       if (event.isComposing || !(event.ctrlKey || event.metaKey)) return;
       event.preventDefault();
@@ -51,12 +73,14 @@ export const Editor = {
       this.$emit("take", this.text);
     },
     leave() {
+      this.forget();
       this.$emit("leave");
     },
     change() {
       this.reason = "";
       this.sending = false;
       this.grow();
+      this.keep();
     },
     grow() {
       const { field } = this.$refs;

@@ -1,0 +1,197 @@
+"""A model on its way from the hub to an answer: found, judged, fetched, seen in two tabs, set up, loaded, asked."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser, Page, expect
+
+from app.services.models import find_starter
+from tests.app.hub import TOKEN, Hub
+from tests.app.other_apps import put_in_ollama
+from tests.app.shop import tiny_model
+from tests.e2e.conftest import Server, sign_in
+from tests.engine.tiny_gguf import write_tiny_gguf
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+
+REPO = "HuggingFaceTB/SmolLM2-135M-Instruct-GGUF"
+FILE = "smollm2-Q4_K_M.gguf"
+CARD = """---
+license: apache-2.0
+---
+<h1 align="center">SmolLM2</h1>
+<img src="https://example.org/spy.png">
+
+![spy](https://example.org/spy.png) A **small** model. See [the licence](LICENSE).
+<script>window.harmed = true</script>
+"""
+
+
+@pytest.fixture
+def hub() -> Iterator[Hub]:
+    stand_in = Hub()
+    starter = find_starter()
+    assert starter is not None
+    gguf = {"total": 134_515_008, "context_length": 8192}
+    stand_in.add(
+        REPO, {"README.md": CARD.encode(), FILE: starter.read_bytes()},
+        tags=["gguf", "license:apache-2.0"], downloads=1200, gguf=gguf,
+    )
+    stand_in.add(
+        "birds/Parrot-70B-GGUF", {"parrot-Q4_0.gguf": tiny_model()}, tags=["gguf", "license:mit"], downloads=50,
+        gguf={"total": 70_000_000_000_000, "context_length": 4096},
+    )
+    yield stand_in
+    stand_in.close()
+
+
+async def test_a_model_is_found_judged_fetched_set_up_and_asked(
+    fresh_server: Server, hub: Hub, browser: Browser, tmp_path: Path
+) -> None:
+    blob = put_in_ollama(tmp_path / "ollama")
+    fresh_server.extra |= {
+        "HF_ENDPOINT": hub.url, "OLLAMA_MODELS": str(tmp_path / "ollama"), "HF_HUB_CACHE": str(tmp_path / "cache"),
+    }
+    name = fresh_server.add_user(admin=True)
+    fresh_server.start()
+    page = await sign_in(browser, fresh_server, name)
+    second = await page.context.new_page()
+    asked_elsewhere = _elsewhere(page, fresh_server.url)
+    await second.goto(f"{fresh_server.url}/models")
+
+    await _finds(page, fresh_server.url)
+    await _fetches(page, second, hub)
+    await _sets_up(page)
+    await _asks(page, fresh_server.url)
+    await _brings(page, fresh_server.url, tmp_path, blob)
+    await _asks_for_a_token(page, fresh_server.url, hub)
+    fresh_server.stop()
+    fresh_server.extra["HF_HUB_OFFLINE"] = "1"
+    fresh_server.start()
+    await page.goto(f"{fresh_server.url}/models/find")
+    await expect(page.get_by_role("alert")).to_contain_text("switched off here")
+    await expect(page.get_by_text("Good to begin with")).to_be_visible()
+    assert asked_elsewhere == []
+
+
+async def _finds(page: Page, url: str) -> None:
+    """As it is typed, and each result is judged before its size."""
+    await page.goto(f"{url}/models")
+    await page.get_by_role("link", name="Find more").click()
+    await expect(page.get_by_text("Good to begin with")).to_be_visible()
+    results = page.locator(".nk-hub", has=page.get_by_role("link", name="Choose a file"))
+    await expect(results).to_have_count(2)
+    await page.get_by_label("Search models").press_sequentially("parrot")
+    await expect(results).to_have_count(1)
+    await expect(results).to_contain_text("Too big: needs")
+    assert page.url.endswith("text=parrot")
+    await page.get_by_label("Search models").fill("smol")
+    await expect(results).to_contain_text("SmolLM2 135M Instruct")
+    await expect(results).to_contain_text("Fits: about 8k context")
+    await page.get_by_label("Licence").select_option("mit")
+    await expect(page.get_by_text("Nothing found")).to_be_visible()
+    await page.get_by_label("Licence").select_option("apache-2.0")
+    await results.get_by_role("link", name="Choose a file").click()
+
+
+async def _fetches(page: Page, second: Page, hub: Hub) -> None:
+    """Its progress stands in both tabs; one pauses it, the other goes on with it."""
+    usual = page.locator(".nk-hub", has_text="Usual choice")
+    await expect(usual).to_contain_text("Fits: 8k context")
+    card = page.locator(".nk-card-text")
+    await expect(card.get_by_role("heading", name="SmolLM2")).to_be_visible()
+    await expect(card.locator("img")).to_have_count(0)
+    await expect(card.get_by_role("link", name="the licence")).to_have_attribute("href", f"{hub.url}/{REPO}/blob/"
+                                                                                 f"{hub.repos[REPO].commit}/LICENSE")
+    assert await page.evaluate("window.harmed") is None
+
+    hub.hold(FILE, 20_000_000)
+    await usual.get_by_role("button", name="Get").click()
+    await expect(usual.locator(".nk-getting")).to_contain_text("%")
+    row = second.locator(".nk-dl")
+    await expect(row).to_contain_text("SmolLM2 135M Instruct")
+    await expect(row.locator(".nk-bot")).to_contain_text("0.02 of 0.09 GiB")
+    await expect(row.get_by_role("progressbar")).to_have_attribute("aria-valuenow", re.compile(r"[12]\d"))
+    await row.get_by_role("button", name="Pause").click()
+    await expect(row).to_contain_text("Paused")
+    await expect(row.get_by_role("button", name="Resume")).to_be_focused()
+    await expect(usual.locator(".nk-getting")).to_contain_text("Paused")
+    hub.release()
+    await second.keyboard.press("Enter")
+    await expect(row).to_have_count(0)
+    await expect(usual.get_by_role("link", name="Installed")).to_be_visible()
+    await expect(second.locator(".nk-mrow", has_text="Q4_1")).to_have_count(2)
+
+
+async def _sets_up(page: Page) -> None:
+    """What is no number is told in words; what is one applies at the next load."""
+    await page.locator(".nk-hub", has_text="Usual choice").get_by_role("link", name="Installed").click()
+    await expect(page.get_by_text("at the next load").first).to_be_visible()
+    await expect(page.get_by_text("It has no place for tools")).to_be_visible()
+    await expect(page.get_by_role("link", name=REPO)).to_be_visible()
+    await page.get_by_role("button", name="Load", exact=True).click()
+    await expect(page.get_by_role("button", name="Unload")).to_be_focused()
+    context = page.get_by_label("Context")
+    await context.fill("lots")
+    await context.press("Enter")
+    await expect(page.get_by_role("alert")).to_contain_text("give a whole number")
+    await context.fill("2k")
+    await page.get_by_label("Users at once").fill("2")
+    await page.get_by_label("Other names").fill("small-one")
+    await page.get_by_role("switch", name="Keep in memory").click()
+    await page.get_by_role("button", name="Save").click()
+    await expect(page.get_by_text("Applies at the next load")).to_be_visible()
+    await expect(page.locator(".nk-mrow")).to_contain_text("Stays in memory")
+    await page.get_by_role("button", name="Load again now").click()
+    await expect(page.locator(".nk-mrow")).to_contain_text("2k for 2 chats")
+
+
+async def _asks(page: Page, url: str) -> None:
+    model_id = page.url.rpartition("/")[2]
+    await page.goto(f"{url}/?model={model_id}")
+    await page.get_by_label("Message", exact=True).fill("What is the capital of France? One sentence.")
+    await page.keyboard.press("Enter")
+    await expect(page.locator(".nk-answer[data-status=complete] .prose")).not_to_be_empty()
+
+
+async def _brings(page: Page, url: str, folder: Path, blob: Path) -> None:
+    await page.goto(f"{url}/models")
+    await page.get_by_role("button", name="Add a file").click()
+    dialog = page.get_by_role("dialog")
+    await expect(dialog).to_contain_text("tiny:latest")
+    await dialog.get_by_role("button", name="Use").click()
+    await expect(dialog).to_contain_text("Here already")
+    assert await asyncio.to_thread(blob.exists)
+    await dialog.locator("input[type=file]").set_input_files(write_tiny_gguf(folder / "brought.gguf", seed=5))
+    await expect(dialog).to_have_count(0)
+    await expect(page.get_by_role("link", name="Tiny")).to_have_count(2)
+    rows = page.locator(".nk-mrow")
+    await expect(rows).to_have_count(4)
+    last = rows.last
+    await last.get_by_role("button", name="More for").click()
+    await page.get_by_role("menuitem", name="Remove").click()
+    await expect(page.get_by_role("alertdialog")).to_contain_text("brought.gguf")
+    await page.get_by_role("alertdialog").get_by_role("button", name="Remove").click()
+    await expect(rows).to_have_count(3)
+
+
+async def _asks_for_a_token(page: Page, url: str, hub: Hub) -> None:
+    hub.faults.wants_token = True
+    await page.goto(f"{url}/models/find/{REPO}")
+    await expect(page.get_by_text("Its makers want to know who uses it")).to_be_visible()
+    await page.get_by_label("Token").fill(TOKEN)
+    await page.get_by_role("button", name="Keep").click()
+    await expect(page.get_by_text("Kept.")).to_be_visible()
+
+
+def _elsewhere(page: Page, url: str) -> list[str]:
+    """Addresses that the page asks beside its own server's."""
+    asked: list[str] = []
+    page.on("request", lambda request: None if request.url.startswith((url, "data:", "blob:")) else
+            asked.append(request.url))
+    return asked

@@ -1,0 +1,81 @@
+"""What one model takes of the memory: while it is loaded what it has, else what the next load would take. Exact."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from app.errors import AppError
+from app.services.container import Services
+from app.services.models import ModelEntry
+from engine.engine import EngineInfo
+from engine.errors import EngineError
+from engine.memory import WORKING_BYTES, MemoryPlan
+from ui.components.elements import icon, tag
+from ui.language import t, told
+from ui.words import context, size
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    label: str
+    value: str
+    note: str = ""
+
+
+async def plan_card(services: Services, entry: ModelEntry) -> None:
+    """Into the slot that is open when it is called."""
+    info = entry.status.info
+    lines: list[Line] = []
+    problem = ""
+    if info is not None:
+        lines = list(_of_loaded(info))
+    else:
+        try:
+            lines = list(_of_plan(await services.engines.plan(entry.model.id), embeds=entry.model.embeds))
+        except (AppError, EngineError) as error:
+            problem = told(error)
+    with tag("div", "nk-card"):
+        with tag("div", "nk-card-h"):
+            tag("h2", "", t("memory"))
+            tag("span", "nk-end", t("plan-now") if info else t("plan-next"))
+        with tag("div", "nk-card-b"):
+            if problem:
+                with tag("div", "nk-notice bad"):
+                    icon("circle-alert", 16)
+                    tag("span", "nk-grow", problem)
+            with tag("dl", "nk-facts nk-num"):
+                for line in lines:
+                    tag("dt", "", line.label)
+                    with tag("dd"):
+                        tag("b", "", line.value)
+                        if line.note:
+                            tag("span", "", line.note)
+
+
+def _of_loaded(info: EngineInfo) -> Iterator[Line]:
+    yield Line(t("plan-weights"), size(info.weight_bytes))
+    if not info.embedding_width:
+        yield Line(t("plan-chats"), size(info.kv_bytes), _room(info.max_model_len, info.max_num_seqs, info.kv_type))
+        yield Line(t("plan-kept"), size(info.cache_bytes))
+    if info.gpu_layers:
+        yield Line(t("plan-gpu"), t("plan-layers", count=info.gpu_layers))
+    yield Line(t("plan-all"), size(info.weight_bytes + info.kv_bytes + info.cache_bytes))
+
+
+def _of_plan(plan: MemoryPlan, *, embeds: bool) -> Iterator[Line]:
+    yield Line(t("plan-weights"), size(plan.weight_bytes))
+    if embeds:
+        yield Line(t("plan-texts"), size(plan.kv_bytes), t("model-room-text", context=context(plan.max_model_len)))
+    else:
+        yield Line(t("plan-chats"), size(plan.kv_bytes), _room(plan.max_model_len, plan.max_num_seqs, "f16"))
+        yield Line(t("plan-kept"), size(plan.cache_bytes))
+        yield Line(t("plan-working"), size(WORKING_BYTES))
+    if plan.gpu is not None:
+        yield Line(t("plan-gpu"), size(plan.gpu.total_bytes), t("plan-layers", count=plan.gpu_layers))
+    yield Line(t("plan-host"), size(plan.total_bytes))
+
+
+def _room(max_model_len: int, max_num_seqs: int, kv_type: str) -> str:
+    room = t("model-room", context=context(max_model_len), chats=t("count-chats", count=max_num_seqs))
+    return room if kv_type == "f16" else f"{room}, {kv_type}"
