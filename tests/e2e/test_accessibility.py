@@ -37,9 +37,11 @@ print("Paris")
 State = Callable[[Page], Awaitable[None]]
 # Two controls beside each other that a screen reader could not tell apart.
 ALIKE = """() => {
-  const ROW = "form, header, nav, figure, [role=menu], [role=row], .nk-meta, .nk-set, .nk-param, .nk-lib-row, .nk-mrow";
+  const ROW = "form, header, nav, figure, [role=menu], [role=row], [role=group], .nk-meta, .nk-set, .nk-param, " +
+    ".nk-lib-row, .nk-mrow";
   const CONTROL = "a[href], button, input, select, textarea, [role=option]";
-  const label = (each) => [...(each.labels ?? [])].map((label) => label.textContent).join(" ");
+  const labels = (each) => [...(each.ariaLabelledByElements ?? each.labels ?? [])];
+  const label = (each) => labels(each).map((label) => label.textContent).join(" ");
   const name = (each) => each.ariaLabel || label(each) || each.textContent.trim();
   const isThere = (each) => each.checkVisibility() && !each.closest("[inert]");
   const seen = new Map();
