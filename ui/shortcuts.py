@@ -39,6 +39,7 @@ class Command:
 
 ANSWER_BEING_WRITTEN = ".nk-send.stop"
 COPY_ANSWER = ".nk-answer .nk-meta .nk-ib:has([href='#nk-copy'])"
+UNDO = ".nk-toast button"
 LISTED_CHAT = ".nk-side a[href^='/c/']"
 
 COMMANDS = (        # in the order in which they are shown
@@ -49,6 +50,7 @@ COMMANDS = (        # in the order in which they are shown
     Command("stop", ("escape",), Where.COMPOSER, icon="square", needs=ANSWER_BEING_WRITTEN),
     Command("edit", ("arrowup",), Where.EMPTY_COMPOSER, icon="pencil", needs="[data-nk-edit-mine]"),
     Command("copy", ("mod+shift+c",), icon="copy", needs=COPY_ANSWER),
+    Command("undo", ("mod+z",), Where.EMPTY, icon="undo-2", needs=UNDO),
     Command("previous", ("alt+arrowup",), Where.EMPTY, needs=LISTED_CHAT),
     Command("next", ("alt+arrowdown",), Where.EMPTY, needs=LISTED_CHAT),
     Command("sidebar", ("mod+shift+s",), icon="panel-left"),
@@ -56,5 +58,6 @@ COMMANDS = (        # in the order in which they are shown
     Command("settings", ("mod+,",), icon="settings", href="/settings"),
     Command("models", icon="box", href="/models", is_for_admins=True),
     Command("find-model", icon="download", href="/models/find", is_for_admins=True),
+    Command("library", icon="library-big", href="/library"),
     Command("shortcuts", ("?", "mod+/"), Where.PAGE, icon="keyboard"),
 )

@@ -17,6 +17,7 @@ function showMenu(open) {
 
 // Menus by the arrow keys; Enter, Tab and Esc do what they do anywhere.
 function walkMenu(event, list) {
+  if (event.target.matches("input") && ["Home", "End"].includes(event.key)) return; // within what is typed
   const items = [...list.querySelectorAll("a, button")].filter((item) => !item.hidden);
   const at = items.indexOf(document.activeElement);
   const to = { ArrowDown: at + 1, ArrowUp: Math.max(at, 0) - 1, Home: 0, End: -1 }[event.key];
@@ -25,9 +26,23 @@ function walkMenu(event, list) {
   items.at(to % items.length).focus();
 }
 
+// Choices of which one holds: the arrows choose, and run as the lines do.
+function walkRadios(event, group) {
+  const isRtl = getComputedStyle(group).direction === "rtl";
+  const forward = { ArrowDown: 1, ArrowUp: -1, [isRtl ? "ArrowLeft" : "ArrowRight"]: 1, [isRtl ? "ArrowRight" : "ArrowLeft"]: -1 }[event.key];
+  if (!forward) return;
+  event.preventDefault();
+  const radios = [...group.querySelectorAll("[role=radio]")];
+  const next = radios.at((radios.indexOf(document.activeElement) + forward) % radios.length);
+  next.focus();
+  next.click();
+}
+
 function foldSide(folded) {
+  const hadFocus = document.activeElement?.closest(folded ? "#menu" : "[data-nk-show-side]");
   document.body.classList.toggle("nk-side-off", folded);
   localStorage.setItem(SIDE_KEY, folded ? "off" : "on");
+  if (hadFocus) document.querySelector(folded ? "[data-nk-show-side]" : "[data-nk-hide-side]")?.focus();
 }
 
 // For ui/components/commands.js. On a phone it lies over the page, on a desk it stands beside it.
@@ -48,9 +63,21 @@ document.addEventListener("click", (event) => {
 
 document.addEventListener("keydown", (event) => {
   const list = document.querySelector(".q-menu.nk-menu");
+  const radios = event.target.closest("[role=radiogroup]");
   if (list) walkMenu(event, list);
+  else if (radios) walkRadios(event, radios);
   else if (event.key === "Escape") showMenu(false);
 });
+
+// A menu or a form that has just opened: its first item has the focus, so that a screen reader says what it is.
+document.addEventListener("focusin", ({ target }) => {
+  if (target.matches(".q-menu.nk-menu, .q-dialog__inner")) target.querySelector("input, textarea, a, button:enabled")?.focus({ preventScroll: true });
+});
+
+// Buttons act when Enter goes down. Quasar's menus open at its release as well: of the very key that has just closed them.
+document.addEventListener("keyup", (event) => {
+  if (event.key === "Enter" && event.target.closest("button")) event.stopPropagation();
+}, true);
 
 let isSigningOut = false;
 

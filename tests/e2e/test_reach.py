@@ -14,13 +14,13 @@ from tests.e2e.conftest import CHROMIUM_FLAGS, PASSWORD, Server, sign_in, until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
-PATHS = ("/", "/settings", "/models")
+PATHS = ("/", "/settings", "/models", "/library")
 OUTSIDE = """() => [...document.querySelectorAll("body *")].filter((each) => {
   const { left, right, width, height } = each.getBoundingClientRect();
   if (!width || !height || (left >= -1 && right <= innerWidth + 1)) return false;
   const isMeant = each.closest(".q-loading-bar, .nk-hearth, .nk-sr, .nk-arch, .nk-side:not(.open), pre, .nk-table, "
     + ".nk-drawer:not(.open)");
-  return !isMeant && each.checkVisibility();
+  return !isMeant && each.checkVisibility({ visibilityProperty: true });
 }).map((each) => each.outerHTML.slice(0, 120))"""
 
 
@@ -35,6 +35,10 @@ async def test_nothing_sticks_out_at_360_px_whichever_way_lines_run(server: Serv
             for direction in ("ltr", "rtl"):
                 await page.evaluate("direction => { document.documentElement.dir = direction; }", direction)
                 await _fits(page, f"{path} at {width} {direction}")
+        await page.get_by_role("button", name="Chat settings", exact=True).click()
+        await expect(page.get_by_label("System prompt", exact=True)).to_be_visible()
+        await _fits(page, f"drawer at {width}")
+        await page.keyboard.press("Escape")
     await page.set_viewport_size({"width": 360, "height": 740})
     await page.get_by_label("Open menu").click()    # still from right to left: it comes in from there
     await expect(page.locator(".nk-side.open")).to_be_visible()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 import pytest
-from playwright.async_api import Browser, Locator, Page, expect
+from playwright.async_api import Browser, Locator, expect
 from sqlalchemy import insert
 from sqlmodel import select
 
@@ -20,7 +20,9 @@ pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 NAMES = ("Heating", "Lease", "Movers", "Invoices", "Bread", "Photo")
 
 
-def seed(server: Server, name: str, titles: Sequence[str], num_turns: int = 1) -> list[str]:
+def seed(
+    server: Server, name: str, titles: Sequence[str], num_turns: int = 1, answer: str = "Answer {turn}."
+) -> list[str]:
     """Chats of a few messages, the first one the newest."""
     database = Database.open(server.data_dir / "inglenook.sqlite3")
     chats, messages = [], []
@@ -34,10 +36,10 @@ def seed(server: Server, name: str, titles: Sequence[str], num_turns: int = 1) -
                 )
                 parent_id = None
                 for turn in range(num_turns):
-                    for role, text in ((MessageRole.USER, "Question"), (MessageRole.ASSISTANT, "Answer")):
+                    for role, text in ((MessageRole.USER, "Question {turn}."), (MessageRole.ASSISTANT, answer)):
                         message = Message(
                             conversation_id=chat.id, parent_id=parent_id, role=role, created_at=at,
-                            content=f"{text} {turn}.",
+                            content=text.replace("{turn}", str(turn)),
                         )
                         parent_id = message.id
                         messages.append(message.model_dump())
@@ -67,10 +69,6 @@ def add_branch(server: Server, chat_id: str, text: str) -> str:
         database.close()
 
 
-async def listed(page: Page) -> list[str]:
-    return await page.locator(".nk-side-rows .nk-nav-link").all_inner_texts()
-
-
 async def test_chats_are_kept_by_mouse_and_by_keyboard_and_each_step_is_undone(
     server: Server, browser: Browser
 ) -> None:
@@ -98,7 +96,8 @@ async def test_chats_are_kept_by_mouse_and_by_keyboard_and_each_step_is_undone(
     await page.get_by_role("button", name="Menu of Bread").click()
     await page.get_by_role("menuitem", name="Pin").click()
     await expect(page.get_by_text("Pinned", exact=True)).to_be_visible()
-    assert await listed(page) == ["Bread", "Moving office", "Lease", "Heating", "Movers", "Invoices", "Photo"]
+    wanted = ["Bread", "Moving office", "Lease", "Heating", "Movers", "Invoices", "Photo"]
+    await expect(page.locator(".nk-side-rows .nk-nav-link")).to_have_text(wanted)
     await undo.click()
     await expect(page.get_by_text("Pinned", exact=True)).to_have_count(0)
 

@@ -117,10 +117,10 @@ export default {
     this.leave = null;
   },
   beforeUpdate() {
-    this.hadFocus = this.$el.contains(document.activeElement) && document.activeElement.ariaLabel;
+    this.hadFocus = this.$el.contains(document.activeElement) && { label: document.activeElement.ariaLabel };
   },
   updated() {
-    if (this.hadFocus && document.activeElement === document.body) focusIn(this.$el, this.hadFocus);
+    if (this.hadFocus && document.activeElement === document.body) focusIn(this.$el, this.hadFocus.label);
   },
   beforeUnmount() {
     focusWhatTakesItsPlace(this.$el);
@@ -167,7 +167,8 @@ export default {
       this.thought = state.thought;
       this.wait = null;
       this.render();
-      this.spoken = this.view.spoken(); // for screen readers: once, when it is whole
+      const { title = "", detail = "" } = this.notice ?? {};
+      this.spoken = `${this.view.spoken()}\n${title} ${detail}`.trim(); // for screen readers: once, when it is whole
       setTimeout(() => (this.spoken = ""), SPOKEN_MS);
     },
     // At the next frame; after one that took long the page gets its turn first, so that a slow device stays usable.

@@ -43,25 +43,23 @@ export default {
             <button type="button" class="nk-key" :aria-label="t('close')" @click="close">
               <span class="nk-not-sm" aria-hidden="true">Esc</span><svg class="nk-i nk-i-14 nk-only-sm" aria-hidden="true"><use href="#nk-x"/></svg></button>
           </label>
-          <div class="nk-body">
-            <div id="nk-hits" role="listbox" :aria-label="t('commands-title')">
-              <div v-for="group in groups" :key="group.name" role="group" :aria-labelledby="'nk-group-' + group.name">
-                <div class="nk-group" :id="'nk-group-' + group.name">{{ t('commands-' + group.name) }}</div>
-                <div v-for="item in group.items" :key="item.key" :id="'nk-hit-' + item.index" class="nk-nav" :class="{ on: item.index === at }"
-                     role="option" :aria-selected="String(item.index === at)" @click="run(item)" @pointermove="at = item.index">
-                  <svg class="nk-i" aria-hidden="true"><use :href="'#nk-' + item.icon"/></svg>
-                  <span class="nk-grow">
-                    <span class="nk-ell" dir="auto"><template v-for="part in item.label"><mark v-if="part.hit">{{ part.text }}</mark><template v-else>{{ part.text }}</template></template></span>
-                    <span v-if="item.said" class="nk-excerpt" dir="auto"><template v-for="part in item.said"><mark v-if="part.hit">{{ part.text }}</mark><template v-else>{{ part.text }}</template></template></span>
-                  </span>
-                  <small v-if="item.note">{{ item.note }}</small>
-                  <span v-if="item.keys" class="nk-keys"><span v-for="key in item.keys" class="nk-key">{{ key }}</span></span>
-                  <span v-else class="nk-key nk-enter" aria-hidden="true">↵</span>
-                </div>
+          <div id="nk-hits" class="nk-body" role="listbox" :aria-label="t('commands-title')">
+            <div v-for="group in groups" :key="group.name" role="group" :aria-labelledby="'nk-group-' + group.name">
+              <div class="nk-group" :id="'nk-group-' + group.name">{{ t('commands-' + group.name) }}</div>
+              <div v-for="item in group.items" :key="item.key" :id="'nk-hit-' + item.index" class="nk-nav" :class="{ on: item.index === at }"
+                   role="option" :aria-selected="String(item.index === at)" @click="run(item)" @pointermove="at = item.index">
+                <svg class="nk-i" aria-hidden="true"><use :href="'#nk-' + item.icon"/></svg>
+                <span class="nk-grow">
+                  <span class="nk-ell" dir="auto"><template v-for="part in item.label"><mark v-if="part.hit">{{ part.text }}</mark><template v-else>{{ part.text }}</template></template></span>
+                  <span v-if="item.said" class="nk-excerpt" dir="auto"><template v-for="part in item.said"><mark v-if="part.hit">{{ part.text }}</mark><template v-else>{{ part.text }}</template></template></span>
+                </span>
+                <small v-if="item.note">{{ item.note }}</small>
+                <span v-if="item.keys" class="nk-keys"><span v-for="key in item.keys" class="nk-key">{{ key }}</span></span>
+                <span v-else class="nk-key nk-enter" aria-hidden="true">↵</span>
               </div>
             </div>
-            <p v-if="!flat.length && !isWaiting" class="nk-none" role="status">{{ t('commands-none') }}</p>
           </div>
+          <p v-if="!flat.length && !isWaiting" class="nk-none" role="status">{{ t('commands-none') }}</p>
           <div class="nk-foot" aria-hidden="true">
             <span><span class="nk-key">↑</span><span class="nk-key">↓</span> {{ t('commands-move') }}</span>
             <span><span class="nk-key">↵</span> {{ t('commands-open') }}</span>

@@ -42,9 +42,10 @@ export default {
                   @click="$refs.menu.open('new', $event.currentTarget)"><svg class="nk-i nk-i-16" aria-hidden="true"><use href="#nk-folder-plus"/></svg></button></span>
               </div>
               <p v-else-if="item.type === 'none'" class="nk-side-empty">{{ t('sidebar-empty') }}</p>
-              <form v-else-if="renaming === item.key" class="nk-rename nk-at" :style="at(item)" @submit.prevent="endRename(true)">
-                <label class="nk-input nk-input-sm"><input ref="title" v-model="title" maxlength="200" dir="auto" :aria-label="t('sidebar-new-title')"
-                  @keydown.esc.stop="endRename(false)" @blur="saveRename"></label></form>
+              <div v-else-if="renaming === item.key" role="row" class="nk-rename nk-at" :style="at(item)" :aria-rowindex="item.position + 1" :aria-level="(item.depth ?? 0) + 1">
+                <span role="gridcell" class="nk-cell"><form class="nk-grow" @submit.prevent="endRename(true)">
+                  <label class="nk-input nk-input-sm"><input ref="title" v-model="title" maxlength="200" dir="auto" :aria-label="t('sidebar-new-title')"
+                    @keydown.esc.stop="endRename(false)" @blur="saveRename"></label></form></span></div>
               <div v-else role="row" class="nk-nav nk-at" :data-key="item.key" :style="at(item)" :aria-rowindex="item.position + 1" :aria-level="(item.depth ?? 0) + 1"
                 :aria-selected="item.row ? String(selected.has(item.row.id)) : null" :aria-expanded="item.type === 'folder' ? String(item.isOpen) : null"
                 :class="{ on: item.row && item.row.id === active, chosen: item.row && selected.has(item.row.id), over: over === item.overKey }"
@@ -54,7 +55,7 @@ export default {
                   <template v-if="item.row">
                     <span v-if="selecting" class="nk-check" aria-hidden="true" @click="toggle(item)"><svg v-if="selected.has(item.row.id)" class="nk-i nk-i-14"><use href="#nk-check"/></svg></span>
                     <span role="gridcell" class="nk-cell"><a class="nk-nav-link nk-ell" data-focus :data-nk-close-menu="selecting ? null : ''" dir="auto" :data-chat="item.row.id" :href="'/c/' + item.row.id"
-                      :tabindex="tabindex(item)" :aria-current="item.row.id === active ? 'page' : null" :title="hint(item.row)" @focus="current = item.key" @click="click(item, $event)" @auxclick.stop
+                      :tabindex="tabindex(item)" :aria-current="item.row.id === active ? 'page' : null" :title="hint(item.row)" @focus="stand(item)" @click="click(item, $event)" @auxclick.stop
                       @pointerdown="pressStart(item, $event)" @pointermove="pressMove" @pointerup="pressEnd" @pointercancel="pressEnd" @contextmenu="pressMenu">{{ item.row.title }}</a></span>
                     <span v-if="writing.includes(item.row.id)" class="nk-live" :title="t('sidebar-writing')" role="img" :aria-label="t('sidebar-writing')"></span>
                     <span role="gridcell" v-if="!selecting" class="nk-cell-end"><button type="button" class="nk-ib nk-ib-sm nk-more" :tabindex="tabindex(item)" :aria-label="t('sidebar-menu-of', { name: item.row.title })" aria-haspopup="menu"
@@ -63,7 +64,7 @@ export default {
                   <span v-else role="gridcell" class="nk-cell nk-unread" aria-hidden="true"></span>
                 </template>
                 <template v-else>
-                  <span role="gridcell" class="nk-cell"><button type="button" class="nk-nav-link nk-folder" data-focus :tabindex="tabindex(item)" @focus="current = item.key" @click="item.folder ? fold(item) : show('archive')">
+                  <span role="gridcell" class="nk-cell"><button type="button" class="nk-nav-link nk-folder" data-focus :tabindex="tabindex(item)" @focus="stand(item)" @click="item.folder ? fold(item) : show('archive')">
                     <svg class="nk-i" aria-hidden="true"><use :href="item.folder ? (item.isOpen ? '#nk-folder-open' : '#nk-folder') : '#nk-archive'"/></svg>
                     <span class="nk-ell" dir="auto">{{ item.folder ? item.folder.name : t('sidebar-archive-name') }}</span></button></span>
                   <span role="gridcell" class="nk-cell-end"><span class="nk-count">{{ item.count }}</span>
@@ -154,6 +155,7 @@ export default {
   },
   created() {
     this.narrow.addEventListener("change", this.measure);
+    this.currentAt = 0; // where the row stands that had the keyboard
   },
   mounted() {
     this.observer = new ResizeObserver(this.look);
@@ -171,12 +173,18 @@ export default {
     this.hadFocus = this.$el.contains(document.activeElement);
   },
   updated() {
-    // What had the focus is gone, here or elsewhere: keyboards go on from the list's beginning.
+    // What had the focus is gone, here or elsewhere: keyboards go on from the row that took its place.
     if (!this.hadFocus || document.activeElement !== document.body) return;
-    (this.$el.querySelector('[data-focus][tabindex="0"]') ?? document.querySelector("[data-nk-new-chat]"))?.focus({ preventScroll: true });
+    this.$nextTick(this.goOn); // unless it is led elsewhere
   },
   methods: {
     t,
+    goOn() {
+      if (document.activeElement !== document.body) return;
+      const position = this.positionOfItem(this.current ?? "") ?? this.nearestRow(this.currentAt);
+      if (position === null) document.querySelector("[data-nk-new-chat]")?.focus({ preventScroll: true });
+      else this.focusPosition(position);
+    },
     measure() {
       this.row = rowHeight(this.narrow);
     },
@@ -302,6 +310,7 @@ export default {
     },
     openSearch() {
       this.bringOut();
+      if (this.searching) this.$el.querySelector("[data-nk-search]").select();
       this.searching = true;
     },
     // The sidebar may be folded, or on a phone lie outside of the page.

@@ -1,25 +1,26 @@
 // A panel at the page's end side: it stands beside the conversation where there is room, and slides over it where not.
 // What has data-nk-drawer opens and closes it. Its contents are made when it is first opened.
-const WIDE = matchMedia("(min-width: 1180px)");
+const WIDE = matchMedia("(min-width: 73.75em)");
 const { t } = window.nkWords;
 
 export default {
   template: `
     <div class="nk-drawer-room">
       <div v-if="open" class="nk-drawer-scrim" @click="close"></div>
-      <aside class="nk-drawer" :class="{ open }" :aria-label="title" :inert="!open" ref="panel" @keydown.esc.stop="close">
+      <div class="nk-drawer" :class="{ open }" :role="isWide ? 'complementary' : 'dialog'" :aria-modal="isWide ? null : 'true'" :aria-label="title" :inert="!open" ref="panel"
+        @keydown.esc.stop="close">
         <header class="nk-drawer-top">
           <h2 tabindex="-1" ref="title">{{ title }}</h2>
           <button type="button" class="nk-ib" :aria-label="t('drawer-close')" :title="t('drawer-close')" @click="close">
             <svg class="nk-i" aria-hidden="true"><use href="#nk-x"/></svg></button>
         </header>
         <div class="nk-drawer-in"><slot></slot></div>
-      </aside>
+      </div>
     </div>`,
   props: { title: String },
   emits: ["open"],
   data() {
-    return { open: false };
+    return { open: false, isWide: WIDE.matches };
   },
   created() {
     this.t = t;
@@ -54,6 +55,7 @@ export default {
     },
     // Over the page, it is all there is to be reached.
     told() {
+      this.isWide = WIDE.matches;
       for (const part of document.querySelectorAll(".nk-side, .nk-main > :not(.nk-drawer-room)")) part.inert = this.open && !WIDE.matches;
       document.querySelector(".nk-main")?.classList.toggle("nk-has-drawer", this.open);
       for (const button of document.querySelectorAll("[data-nk-drawer]")) button.setAttribute("aria-expanded", String(this.open));

@@ -19,10 +19,10 @@ export default {
                  @change="enter(field)" @keydown.enter.prevent="enter(field)">
           <div v-else-if="field.options" class="nk-seg" role="radiogroup" :aria-labelledby="id(field) + '-l'" :aria-describedby="id(field) + '-a'">
             <button v-for="option in field.options" :key="String(option.value)" type="button" role="radio" :class="{ on: chosen(field, option) }"
-                    :aria-checked="String(chosen(field, option))" @click="change(field, option.value)">{{ option.label }}</button></div>
+                    :aria-checked="String(chosen(field, option))" :tabindex="chosen(field, option) ? 0 : -1" @click="change(field, option.value)">{{ option.label }}</button></div>
         </div>
         <input v-if="field.slid" type="range" class="nk-range" :min="field.low" :max="field.high" :step="field.step" :value="values[field.name] ?? field.default"
-               :style="{ '--at': at(field) }" :aria-label="field.label" :aria-describedby="id(field) + '-a'" @input="drafts[field.name] = $event.target.value; slide(field, $event)" @change="change(field, Number($event.target.value))">
+               :style="{ '--at': at(field) }" :aria-label="t('param-slider', { name: field.label })" :aria-describedby="id(field) + '-a'" @input="drafts[field.name] = $event.target.value; slide(field, $event)" @change="change(field, Number($event.target.value))">
         <textarea v-if="isText(field)" class="nk-area" :id="id(field)" v-model="drafts[field.name]" dir="auto" :rows="field.kind === 'text' ? 4 : 2" :placeholder="field.placeholder"
                   :aria-describedby="id(field) + '-a'" :aria-invalid="problems[field.name] ? 'true' : null" @change="enter(field)"></textarea>
         <p class="nk-hint" :id="id(field) + '-a'">{{ field.about }}</p>
@@ -49,6 +49,7 @@ export default {
     },
   },
   methods: {
+    t,
     // What counts now; a field that is being edited is left alone, unless its value was changed elsewhere.
     take() {
       for (const field of this.fields) {

@@ -1,5 +1,5 @@
 // A word of confirmation at the foot of the page, with Undo where it can be undone. One at a time.
-const SHOWN_MS = 6000;
+const SHOWN_MS = 10_000; // what can be undone must be reached, by whatever means
 
 export default {
   template: `

@@ -7,12 +7,13 @@ export const keys = {
       const chat = item?.type === "chats" && item.row ? item : null;
       const ids = chat ? this.idsFor(chat.row.id) : [...this.selected];
       const withCtrl = event.ctrlKey || event.metaKey;
+      const [onward, back] = getComputedStyle(this.$el).direction === "rtl" ? ["ArrowLeft", "ArrowRight"] : ["ArrowRight", "ArrowLeft"];
       const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: this.perPage, PageUp: -this.perPage, Home: -Infinity, End: Infinity };
       let done = true;
       if (event.key in steps && !event.altKey && !withCtrl) await this.step(item, steps[event.key], event.shiftKey, event);
-      else if (event.key === "ArrowRight" && item?.type === "folder" && !item.isOpen) this.fold(item);
-      else if (event.key === "ArrowLeft" && item?.type === "folder" && item.isOpen) this.fold(item);
-      else if (event.key === "ArrowLeft" && chat?.place.startsWith("folder:")) this.focusKey(`f:${chat.place.slice(7)}`);
+      else if (event.key === onward && item?.type === "folder" && !item.isOpen) this.fold(item);
+      else if (event.key === back && item?.type === "folder" && item.isOpen) this.fold(item);
+      else if (event.key === back && chat?.place.startsWith("folder:")) this.focusKey(`f:${chat.place.slice(7)}`);
       else if (event.key === " " && chat) this.toggle(chat);
       else if (event.key === " " && item?.type === "folder") this.fold(item);
       else if (event.key === "F2" && chat) this.startRename(chat.row);
@@ -42,6 +43,19 @@ export const keys = {
       }
       position = to;
       await this.focusPosition(position);
+    },
+    stand(item) {
+      Object.assign(this, { current: item.key, currentAt: item.position });
+    },
+    // The nearest one to there that can have the focus: no heading. null: the list is empty.
+    nearestRow(position) {
+      const { num } = this.layout;
+      const isRow = (at) => !["heading", "none", undefined].includes(this.layout.at(at)?.type);
+      for (let by = 0; by <= num; by += 1) {
+        const found = [Math.min(position, num - 1) + by, Math.min(position, num - 1) - by].find(isRow);
+        if (found !== undefined) return found;
+      }
+      return null;
     },
     async focusPosition(position) {
       const item = this.layout.at(position);

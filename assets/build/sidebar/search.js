@@ -16,7 +16,7 @@ export const SideSearch = {
       <div class="nk-side-act">
         <label class="nk-input nk-input-sm">
           <svg class="nk-i nk-i-16" aria-hidden="true"><use href="#nk-search"/></svg>
-          <input ref="field" v-model="text" type="text" autocomplete="off" spellcheck="false" enterkeyhint="search" maxlength="400" dir="auto"
+          <input ref="field" v-model="text" type="text" data-nk-search autocomplete="off" spellcheck="false" enterkeyhint="search" maxlength="400" dir="auto"
             :aria-label="t('sidebar-search-label')" :placeholder="t('sidebar-search-label')" aria-describedby="nk-search-hint">
           <button type="button" class="nk-ib nk-ib-sm nk-search-x" :aria-label="t('sidebar-search-close')" :title="t('sidebar-search-close')" @click="$emit('close')">
             <svg class="nk-i nk-i-16" aria-hidden="true"><use href="#nk-x"/></svg></button>
@@ -26,7 +26,7 @@ export const SideSearch = {
             <button type="button" class="nk-chip nk-chip-sm" :class="{ on: chip.on }" :aria-pressed="chip.choices ? null : String(chip.on)"
               :aria-haspopup="chip.choices ? 'menu' : null" @click="chip.choices || flip(chip.word)">{{ chip.label }}
               <svg v-if="chip.choices" class="nk-i nk-i-14" aria-hidden="true"><use href="#nk-chevron-down"/></svg>
-              <q-menu v-if="chip.choices" auto-close class="nk-menu" anchor="bottom left" self="top left" :offset="[0, 4]">
+              <q-menu v-if="chip.choices" auto-close no-refocus class="nk-menu" anchor="bottom left" self="top left" :offset="[0, 4]" @hide="goOn">
                 <div role="menu" :aria-label="chip.label">
                   <button v-for="choice in chip.choices" :key="choice.word" type="button" class="nk-nav" role="menuitemcheckbox" :aria-checked="String(has(choice.word))" @click="flip(choice.word)">
                     <span class="nk-ell nk-grow" dir="auto">{{ choice.label }}</span>
@@ -96,6 +96,10 @@ export const SideSearch = {
       if (this.has(word)) this.text = ` ${this.text} `.replace(` ${word} `, " ").trim();
       else this.text = `${this.text.trim()} ${word} `.trimStart();
       this.$nextTick(() => this.$refs.field.focus());
+    },
+    // What was chosen stands in the field.
+    goOn() {
+      if (document.activeElement === document.body) this.$refs.field?.focus();
     },
     async find() {
       this.asking?.abort();

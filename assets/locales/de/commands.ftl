@@ -21,6 +21,7 @@ command-composer = Zum Nachrichtenfeld
 command-stop = Antwort anhalten
 command-edit = Letzte eigene Nachricht bearbeiten
 command-copy = Letzte Antwort kopieren
+command-undo = Letzten Schritt rückgängig machen
 command-previous = Voriger Chat
 command-next = Nächster Chat
 command-sidebar = Seitenleiste ein- oder ausblenden

@@ -22,6 +22,7 @@ prompt-paste = Einfügen
 prompt-paste-refused = Der Browser gibt die Zwischenablage nicht heraus. Bitte von Hand in das Feld einfügen.
 
 param-back = Zurück zu { $value }
+param-slider = { $name }, Regler
 param-clear = Leeren
 param-not-number = Eine Zahl von { $low } bis { $high } angeben.
 param-not-whole = Eine ganze Zahl von { $low } bis { $high } angeben.

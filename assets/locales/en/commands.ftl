@@ -21,6 +21,7 @@ command-composer = Go to the message field
 command-stop = Stop the answer
 command-edit = Edit your last message
 command-copy = Copy the last answer
+command-undo = Undo the last step
 command-previous = Previous chat
 command-next = Next chat
 command-sidebar = Show or hide the sidebar

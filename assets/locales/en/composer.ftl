@@ -22,6 +22,7 @@ prompt-paste = Paste
 prompt-paste-refused = The browser keeps the clipboard to itself. Paste into the field by hand.
 
 param-back = Back to { $value }
+param-slider = { $name }, slider
 param-clear = Clear
 param-not-number = Give a number from { $low } to { $high }.
 param-not-whole = Give a whole number from { $low } to { $high }.
