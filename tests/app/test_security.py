@@ -36,7 +36,8 @@ def test_verifying_takes_anything(password: str) -> None:
 
 
 @pytest.mark.parametrize(("password", "problem"), [
-    ("", "at least 8"), ("1234567", "at least 8"), ("x" * 1025, "at most 1024"), ("12345678\ud800", "broken character"),
+    ("", "at least 8"), ("1234567", "at least 8"), ("x" * 1025, "at most 1,024"),
+    ("12345678\ud800", "broken character"),
 ])
 def test_a_password_that_cannot_be_used_is_explained(password: str, problem: str) -> None:
     assert problem in (security.password_problem(password) or "")

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import gguf
 import numpy as np
@@ -64,14 +65,18 @@ class TestRefusedBeforeAnythingNative:
             read_original(path)
 
     def test_a_model_in_several_files(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        start = gguf.GGUFWriter.add_name
+        start, add = gguf.GGUFWriter.add_name, gguf.GGUFWriter.add_tensor
         for number in range(2):
             def add_split(self: gguf.GGUFWriter, name: str, number: int = number) -> None:
                 start(self, name)
                 self.add_uint16("split.no", number)
                 self.add_uint16("split.count", 2)
 
+            def add_tensor(self: gguf.GGUFWriter, name: str, *args: Any, number: int = number, **kwargs: Any) -> None:
+                add(self, f"{name}.{number}" if number else name, *args, **kwargs)     # each part has its own
+
             monkeypatch.setattr(gguf.GGUFWriter, "add_name", add_split)
+            monkeypatch.setattr(gguf.GGUFWriter, "add_tensor", add_tensor)
             write_tiny_gguf(tmp_path / f"m-{number + 1:05}-of-00002.gguf")
         with pytest.raises(ModelLoadError, match=r"is one of 2 files\. Copies are made of models in one file"):
             read_original(tmp_path / "m-00001-of-00002.gguf")

@@ -17,7 +17,8 @@ TEMPLATE = (
 )
 
 
-def write_tiny_folder(folder: Path, *, seed: int = 5) -> Path:
+def write_tiny_folder(folder: Path, *, seed: int = 1) -> Path:
+    """With this seed its texts come to an end under the grammars of the conformance suite."""
     folder.mkdir(parents=True, exist_ok=True)
     torch.manual_seed(seed)
     config = transformers.LlamaConfig(
