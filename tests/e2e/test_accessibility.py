@@ -125,7 +125,7 @@ async def _problems(page: Page, **options: Any) -> list[str]:
 
     Menus stand outside of all landmarks, as menus do.
     """
-    await page.evaluate("Promise.all(document.getAnimations().map((each) => each.finished.catch(() => {})))")
+    await page.evaluate("Promise.allSettled(document.getAnimations().map((each) => each.finished.catch(() => {})))")
     if "runOnly" not in options:
         options["rules"] = {"region": {"enabled": False}}
     results = await Axe().run(page, options={"resultTypes": ["violations"], **options})

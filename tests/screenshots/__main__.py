@@ -47,7 +47,7 @@ class Studio:
         if scene.prepare is not None:
             await scene.prepare(page)
         await page.evaluate("document.fonts.ready")
-        await page.evaluate("Promise.all(document.getAnimations().filter(a => a.playState === 'running' && "
+        await page.evaluate("Promise.allSettled(document.getAnimations().filter(a => a.playState === 'running' && "
                             "a.effect.getTiming().iterations === 1).map(a => a.finished.catch(() => null)))")
         session = await context.new_cdp_session(page)
         shot = await session.send("Page.captureScreenshot", {"format": "webp", "quality": WEBP_QUALITY})
