@@ -17,7 +17,7 @@ from sqlalchemy import Engine
 from sqlmodel import Session, SQLModel
 
 from store.errors import DatabaseUnusable
-from store.sqlite import connect, for_writing, make_engine, make_engine_in_memory, readable_errors
+from store.sqlite import connect, for_writing, make_engine, make_engine_in_memory, readable_errors, use_wal
 from store.upgrade import MIGRATIONS, upgrade
 
 P = ParamSpec("P")
@@ -43,7 +43,7 @@ class Database:
         with readable_errors(path):
             upgrade(path, migrations)
             with closing(connect(path)) as connection:
-                connection.execute("PRAGMA journal_mode = WAL")
+                use_wal(connection)
         return cls(path, make_engine(path))
 
     @classmethod

@@ -14,6 +14,7 @@ from sqlalchemy.exc import DBAPIError
 from store.errors import DatabaseUnusable
 
 BUSY_TIMEOUT_MS = 5000                     # another process, the command line say, may hold the write lock meanwhile
+WAL_ATTEMPTS = 50
 _WRITES = "inglenook_writes"
 
 _ADVICE = {                                # SQLite's primary result code: what happened, and what to do
@@ -36,6 +37,22 @@ def connect(path: Path, *, foreign_keys: bool = True) -> sqlite3.Connection:
     connection.execute(f"PRAGMA foreign_keys = {'ON' if foreign_keys else 'OFF'}")
     connection.execute("PRAGMA synchronous = NORMAL")      # with WAL: a killed process loses nothing that was committed
     return connection
+
+
+def use_wal(connection: sqlite3.Connection) -> None:
+    """For the file, for good. Processes that start together may be in each other's way here: SQLite does not wait for
+    the lock that this takes, but it does for the one of who writes, and afterwards the file may be in WAL mode already.
+    """
+    for attempts_left in reversed(range(WAL_ATTEMPTS)):
+        try:
+            if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+                connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if not attempts_left or error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+                raise
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute("ROLLBACK")
 
 
 def make_engine(path: Path, *, foreign_keys: bool = True) -> Engine:
