@@ -167,9 +167,14 @@ class Scheduler:
     def _continue_running(self, step: Step) -> None:
         """Those that lack one token go first: a long prompt must not hold back anybody's next token."""
         for sequence in sorted(self._running, key=lambda s: s.num_lacking_tokens > 1):
+            if sequence.num_lacking_tokens > 1 and self._has_enough(step):
+                break
             if step.budget and sequence.is_running and self._make_room(sequence):
                 step.share_out(sequence)
                 self._look_ahead(sequence)
+
+    def _has_enough(self, step: Step) -> bool:
+        return step.ends_prompt and self.step_budget.is_enough(step.num_prompt_tokens)
 
     def _look_ahead(self, sequence: Sequence) -> None:
         """Blocks for tokens still to be chosen, where the back end begins with those; as far as there are any."""
@@ -213,7 +218,7 @@ class Scheduler:
             return
         coming = {name for sequence in self._running for name in self.blocks.coming_names(sequence)}
         for sequence in self._waiting.in_order(self._running):
-            if not (self._running.has_free and step.budget):
+            if not (self._running.has_free and step.budget) or self._has_enough(step):
                 break
             prefix = self.blocks.match(sequence)
             if prefix.is_coming or self.blocks.next_name(sequence, prefix) in coming:

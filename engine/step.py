@@ -25,6 +25,8 @@ class Step:
     budget: int                                                # tokens not yet given to anybody
     block_size: int
     shares: dict[Sequence, Share] = field(default_factory=dict)
+    num_prompt_tokens: int = 0                                 # given to those that lack more than one
+    ends_prompt: bool = False                                  # one of those has no more to read
 
     def share_out(self, sequence: Sequence, *, restored_blocks: Iterable[int] = ()) -> None:
         """A prompt too long for this step leaves a quarter to those behind it: a short one is served beside it."""
@@ -33,6 +35,9 @@ class Step:
             num_tokens = self.budget - self.budget // 4 // self.block_size * self.block_size
         self.shares[sequence] = Share(num_tokens, list(restored_blocks))
         self.budget -= num_tokens
+        if sequence.num_lacking_tokens > 1:
+            self.num_prompt_tokens += num_tokens
+            self.ends_prompt |= num_tokens == sequence.num_lacking_tokens
 
     def give_back_spare(self) -> None:
         """What nobody came for goes to those whose prompts were cut."""

@@ -18,9 +18,11 @@ BESIDE_OTHERS_S = (0.15, 0.4)      # who write: they get a token that often, and
 ALONE_S = (0.5, 1.0)               # nobody writes: newcomers alone wait for it, and Stop is heard in its midst
 
 ATTENTION_TILE_TOKENS = 64         # GGML_FA_TILE_Q: attention over fewer tokens of one sequence
+LAST_PART_TOKENS = ATTENTION_TILE_TOKENS // 2
 PART_TILE_COST = 2.0               # costs so much more (measured from 2,000 tokens on)
 LEAST_CHUNK_TOKENS = 8             # fewer waste the reading of the weights, and tell little of what a token costs
 
+APART_S = 0.05                     # of prompts in a step: below it, reading the weights once is what pays
 GROWTH_TOKENS = 1024               # beside others: 4 x 1024 to 4 x 8192 of the starter model takes 0.4 s
 
 DEEP_TOKENS = 2000                 # where a token is taken to cost twice as much, until it has been measured
@@ -47,21 +49,33 @@ class StepBudget:
         writing = [sequence for sequence in running if sequence.num_lacking_tokens == 1]
         reading = [sequence for sequence in running if sequence.num_lacking_tokens > 1]
         self._writing_s = sum(self._cost_s(PART_TILE_COST * sequence.num_computed_tokens) for sequence in writing)
-        depth = max((sequence.num_computed_tokens for sequence in reading), default=0)
-        return min(self._max_tokens, len(writing) + self.num_prompt_tokens(depth))
+        if reading:
+            deepest = max(reading, key=lambda sequence: sequence.num_computed_tokens)
+            num_prompt_tokens = self.num_prompt_tokens(deepest.num_computed_tokens, deepest.num_lacking_tokens)
+        else:                                                           # `num_first_tokens` bounds those who enter
+            num_prompt_tokens = self.num_prompt_tokens(0) + LAST_PART_TOKENS
+        return min(self._max_tokens, len(writing) + num_prompt_tokens)
 
     def num_first_tokens(self, depth: int, num_lacking: int) -> int:
         """As `num_prompt_tokens`, of one that enters. For a long one the context may have to grow: a step's time."""
-        num_tokens = self.num_prompt_tokens(depth)
+        num_tokens = self.num_prompt_tokens(depth, num_lacking)
         if self._is_timed and self._writing_s and num_lacking > GROWTH_TOKENS:
             return min(num_tokens, LEAST_CHUNK_TOKENS)
         return num_tokens
 
-    def num_prompt_tokens(self, depth: int) -> int:
+    def is_enough(self, num_prompt_tokens: int) -> bool:
+        """Whether a step that ends a prompt, with so many tokens of prompts in all, should have no other prompt.
+
+        Of two prompts in one step the first ends later, by what the second costs; apart, the second ends later, by
+        what all others cost. So apart is better where prompts are the larger part of the step.
+        """
+        return self._is_timed and num_prompt_tokens * self._token_s >= max(APART_S, self._writing_s)
+
+    def num_prompt_tokens(self, depth: int, num_lacking: int = 0) -> int:
         """Of a prompt, in the step being planned, after `depth` tokens: whole tiles, or what there is time for.
 
         One more than the tiles hold: the library takes one token of everybody, the prompt's first among them, in a
-        run of its own, and what is left must fill the tiles.
+        run of its own, and what is left must fill the tiles. A last part of a tile is not left to a step of its own.
         """
         if not self._is_timed:
             return self._max_tokens
@@ -69,7 +83,11 @@ class StepBudget:
         longest_s -= self._writing_s
         tile_s = ATTENTION_TILE_TOKENS * self._cost_s(depth + ATTENTION_TILE_TOKENS / 2)
         if num_tiles := round(target_s / tile_s) or int(tile_s <= longest_s):
-            return min(self._max_tokens, num_tiles * ATTENTION_TILE_TOKENS + 1)
+            num_tokens = num_tiles * ATTENTION_TILE_TOKENS + 1
+            is_last_part = num_tokens < num_lacking <= num_tokens + LAST_PART_TOKENS
+            if is_last_part and num_lacking * self._cost_s(depth + num_lacking / 2) <= longest_s:
+                num_tokens = num_lacking
+            return min(self._max_tokens, num_tokens)
         num_tokens = int(longest_s / self._cost_s(PART_TILE_COST * depth))
         return max(LEAST_CHUNK_TOKENS, min(num_tokens, ATTENTION_TILE_TOKENS - 1))
 

@@ -110,10 +110,19 @@ class TestAlone:
         assert max(took_s for _, took_s in taken) < 1.0
 
     def test_newcomers_alone_are_as_many_as_fit(self) -> None:
-        assert budget().num_tokens([]) == 3 * 64 + 1
+        steps = budget()
+        assert steps.num_first_tokens(0, 1000) == 3 * 64 + 1
+        assert steps.num_first_tokens(150, 20) == 2 * 64 + 1            # deeper, and so dearer
+        assert steps.num_tokens([]) == 3 * 64 + 1 + 32                  # the most that one of them may get
+
+    def test_the_last_part_of_a_tile_is_read_with_the_tiles_before_it(self) -> None:
+        steps = budget()
+        assert steps.num_first_tokens(0, 200) == 200
+        assert steps.num_first_tokens(0, 240) == 3 * 64 + 1             # half a tile or more is a step of its own
+        assert steps.num_tokens([sequence(350, 200)]) == 150
 
     def test_a_slow_machine_reads_less_at_a_time(self) -> None:
-        assert budget(20).num_tokens([]) == 20
+        assert budget(20).num_first_tokens(0, 1000) == 20
 
 
 class TestLearning:
@@ -137,6 +146,39 @@ class TestLearning:
             steps.learn(step((6000, 64)), 5 * machine_s(step((6000, 64))))
         assert steps.num_tokens([writes(), reads(6000)]) == 8 + 1
         assert steps.num_tokens([writes(), reads(0)]) > 40
+
+
+class TestPromptsApart:
+    def test_a_prompt_that_takes_longer_than_those_that_write_ends_its_step(self) -> None:
+        steps = budget()
+        steps.num_tokens([writes(), reads(0)])
+        assert steps.is_enough(50)
+        steps.num_tokens([*(writes() for _ in range(60)), reads(0)])
+        assert not steps.is_enough(50)
+        assert steps.is_enough(70)
+
+    def test_small_ones_share_the_reading_of_the_weights(self) -> None:
+        assert not budget().is_enough(10)
+        assert not budget(30_000).is_enough(500)
+        assert not budget(0).is_enough(500)
+
+    def test_whoever_came_first_is_answered_first(self) -> None:
+        drive = Driver(ScriptedBackend("0123", max_num_batched_tokens=513, prefill_tokens_per_s=1 / TOKEN_S))
+        for name in "abc":
+            drive.submit(request(name, name * 50))
+        drive.step()
+        assert drive.steps == [(50,)]
+        assert [len(drive.tokens[name]) for name in "abc"] == [1, 0, 0]
+        drive.step()
+        drive.step()
+        assert drive.steps == [(50,), (1, 50), (1, 1, 50)]
+
+    def test_short_ones_come_together(self) -> None:
+        drive = Driver(ScriptedBackend("0123", max_num_batched_tokens=513, prefill_tokens_per_s=1 / TOKEN_S))
+        for name in "abc":
+            drive.submit(request(name, name * 8))
+        drive.step()
+        assert drive.steps == [(8, 8, 8)]
 
 
 class TestInTheScheduler:
