@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import structlog
 
+from engine import garbage
 from engine.backends.base import Backend, BackendInfo, Tokenizer
 from engine.engine import EngineMetrics
 from engine.errors import ContextLengthExceeded, EngineError, EngineFailed, InvalidRequest, QueueFull
@@ -64,6 +65,7 @@ class EngineCore:
         except asyncio.CancelledError:
             core._worker.close()     # it ends by itself once it has loaded
             raise
+        garbage.keep_out(core.info.max_num_seqs)
         return core
 
     @property
@@ -109,6 +111,7 @@ class EngineCore:
         self._worker.close()
         await self._ended.wait()
         self._worker.join()                        # its last act was to say so: this does not hold up the loop
+        garbage.look_again()
 
     def _retry_after_s(self) -> int:
         """About the time in which a quarter of the queue is worked off, at the rate of the last completions."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 BLOCK_TOKENS: Final = 16
 NUM_SEQS_ON_GPU: Final = 64             # more at once only wait for memory, which the scheduler knows how to share
-STEP_TOKENS_ON_GPU: Final = 8192        # of prompts: enough to fill the tensor cores
+STEP_TOKENS_ON_GPU: Final = 16384       # of prompts: with fewer, those of small models wait for launches
 STEP_TOKENS_ON_CPU: Final = 256
 
 

@@ -53,7 +53,7 @@ BARS = {
 }
 MAX_MODEL_LEN = 2560
 MAX_NUM_SEQS = 256
-STEP_TOKENS = 8192
+STEP_TOKENS = 16384
 
 
 @dataclass(frozen=True)

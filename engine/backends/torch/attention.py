@@ -31,7 +31,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompts:
-    """The rows of several tokens, which lie behind one another in the step: attended in one launch."""
+    """Rows of several tokens, which lie behind one another in the step: attended in one launch."""
 
     start: int                  # the first of their tokens, in the step
     end: int

@@ -8,29 +8,31 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
-from torch import Tensor
 
 from engine.backends.base import BackendInfo, Tokenizer
-from engine.backends.torch.attention import Prompts, Singles, Span
 from engine.backends.torch.config import DecoderConfig, read_config
-from engine.backends.torch.decoder import Decoder, FlatStep
+from engine.backends.torch.decoder import Decoder
+from engine.backends.torch.flat_step import flatten
 from engine.backends.torch.operations import CudaOperations, PlainOperations, fits_kernels
 from engine.backends.torch.paged_kv import BLOCK_SIZE, PagedKv
 from engine.backends.torch.tokenizer import FolderTokenizer
 from engine.backends.torch.weights import Weights, read_weights
-from engine.batch import Batch, BatchRow, SampledToken, StepOutput
+from engine.batch import Batch, BatchRow, Release, SampledToken, SamplingInput, StepOutput
 from engine.disk_cache.blocks import DiskBlocks
 from engine.errors import EngineFailed
+from engine.params import SamplingParams
 from engine.proposer import Proposer
 from engine.step_sampler import StepSampler
 
 if TYPE_CHECKING:
     from engine.backends.torch.graph_decoder import GraphDecoder
+
+WARM_UP_TOKENS = 64
+_GREEDY = SamplingParams(temperature=0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +97,8 @@ class TorchBackend:
         self._is_interrupted = threading.Event()
         self._lengths: dict[int, int] = {}          # tokens with KV, by running slot
         self._info = self._describe(described, model.weights.num_bytes, self._kv.num_bytes)
+        if self._has_kernels:
+            self._warm_up()
 
     @property
     def info(self) -> BackendInfo:
@@ -158,6 +162,28 @@ class TorchBackend:
             decoder, kv, max_rows=self._config.max_num_seqs, max_model_len=self._config.max_model_len
         )
 
+    def _warm_up(self) -> None:
+        """Kernels are compiled now, not while the first person waits: a prompt, its second part beside a single token,
+        and steps of single tokens. The blocks are nobody's, and nothing of them can be found.
+        """
+        chunk = min(WARM_UP_TOKENS, self._config.max_num_batched_tokens // 2, self._config.max_model_len // 4)
+        num_blocks = -(-(2 * chunk + 4) // BLOCK_SIZE)
+        if self._config.max_num_seqs < 2 or 2 * num_blocks > self._config.num_blocks:
+            return
+        tables = [list(range(num_blocks)), list(range(num_blocks, 2 * num_blocks))]
+
+        def row(slot: int, position: int, num_tokens: int) -> BatchRow:
+            sampling = SamplingInput(params=_GREEDY, seed=0, token_ids=[], num_prompt_tokens=0)
+            return BatchRow(
+                slot=slot, token_ids=[0] * num_tokens, position=position, block_table=tables[slot], sampling=sampling
+            )
+
+        self.execute(Batch(rows=[row(0, 0, chunk), row(1, 0, chunk)]))
+        self.execute(Batch(rows=[row(0, chunk, 1), row(1, chunk, chunk)]))
+        self.execute(Batch(rows=[row(0, chunk + 1, 1), row(1, 2 * chunk, 1)]))
+        self.execute(Batch(released=[Release(slot=1, kept_blocks=[])], rows=[row(0, chunk + 2, 1)]))
+        self.execute(Batch(released=[Release(slot=0, kept_blocks=[])]))
+
     def _choose(
         self, rows: Sequence[BatchRow], decoder: Decoder, kv: PagedKv
     ) -> list[tuple[SampledToken, ...]]:
@@ -168,7 +194,7 @@ class TorchBackend:
                 return [(SampledToken(token_id),) for token_id in self._graphs.likeliest(rows)]
             logits = self._graphs.forward(rows)
         else:
-            logits = decoder.forward(self._flatten(rows), kv, self._check)
+            logits = decoder.forward(flatten(rows, self._device, for_kernels=self._has_kernels), kv, self._check)
         if is_greedy:
             best = iter(logits.argmax(dim=-1).tolist())
             return [(SampledToken(next(best)),) if row.sampling is not None else () for row in rows]
@@ -192,68 +218,6 @@ class TorchBackend:
             self._lengths[row.slot] = row.position
         kv.copy_beginnings(copies)
 
-    def _flatten(self, rows: Sequence[BatchRow]) -> FlatStep:
-        """One tensor of each kind goes to the device, whatever the number of rows."""
-        token_ids: list[int] = []
-        positions: list[int] = []
-        blocks: list[int] = []
-        wanted: list[int] = []
-        tables: list[int] = []
-        for row in rows:
-            start, end = row.position, row.position + len(row.token_ids)
-            token_ids += row.token_ids
-            positions += range(start, end)
-            blocks += [row.block_table[position // BLOCK_SIZE] for position in range(start, end)]
-            tables += row.block_table[: -(-end // BLOCK_SIZE)]
-            wanted += range(len(token_ids) - row.num_sampled_from, len(token_ids))
-        numbers = torch.tensor([*token_ids, *positions, *blocks, *wanted, *tables], device=self._device)
-        sizes = [len(token_ids), len(positions), len(blocks), len(wanted), len(tables)]
-        ids, at, where, wanted_at, all_tables = numbers.split(sizes)
-        return FlatStep(
-            token_ids=ids, positions=at, blocks=where, wanted=wanted_at,
-            spans=_spans(rows, all_tables), singles=self._singles(rows) if self._has_kernels else None,
-            prompts=self._prompts(rows) if self._has_kernels else None,
-        )
-
-    def _singles(self, rows: Sequence[BatchRow]) -> Singles | None:
-        starts = accumulate((len(row.token_ids) for row in rows), initial=0)
-        found = [(row, start) for row, start in zip(rows, starts, strict=False) if len(row.token_ids) == 1]
-        if not found:
-            return None
-        width = max(len(row.block_table) for row, _ in found)
-        tables = [row.block_table + [0] * (width - len(row.block_table)) for row, _ in found]
-        return Singles(
-            rows=torch.tensor([start for _, start in found], device=self._device),
-            tables=torch.tensor(tables, dtype=torch.int32, device=self._device),
-            slots=torch.arange(len(found), dtype=torch.int32, device=self._device),
-            positions=torch.tensor([row.position for row, _ in found], dtype=torch.int32, device=self._device),
-        )
-
-    def _prompts(self, rows: Sequence[BatchRow]) -> Prompts | None:
-        """None where single tokens stand between them, or there are none. The scheduler puts single tokens first."""
-        index = next((i for i, row in enumerate(rows) if len(row.token_ids) > 1), len(rows))
-        prompts = rows[index:]
-        if not prompts or any(len(row.token_ids) == 1 for row in prompts):
-            return None
-        start = sum(len(row.token_ids) for row in rows[:index])
-        ends = [row.position + len(row.token_ids) for row in prompts]
-        query_bounds = list(accumulate((len(row.token_ids) for row in prompts), initial=0))
-        key_bounds = list(accumulate(ends, initial=0))
-        bounds = torch.tensor([*query_bounds, *key_bounds], dtype=torch.int32, device=self._device)
-        blocks = positions = None
-        if any(row.position for row in prompts):
-            positions = torch.cat([torch.arange(end, device=self._device) for end in ends])
-            tables = [row.block_table[: -(-end // BLOCK_SIZE)] for row, end in zip(prompts, ends, strict=True)]
-            firsts = torch.tensor(list(accumulate(map(len, tables), initial=0))[:-1], device=self._device)
-            lengths = torch.tensor(ends, device=self._device)
-            all_blocks = torch.tensor([block for table in tables for block in table], device=self._device)
-            blocks = all_blocks[firsts.repeat_interleave(lengths) + positions // BLOCK_SIZE]
-        return Prompts(
-            start=start, end=start + query_bounds[-1], query_bounds=bounds[: len(query_bounds)],
-            key_bounds=bounds[len(query_bounds) :], most_queries=max(len(row.token_ids) for row in prompts),
-            most_keys=max(ends), blocks=blocks, positions=positions,
-        )
-
     def _describe(self, described: DecoderConfig, weight_bytes: int, kv_bytes: int) -> BackendInfo:
         config = self._config
         return BackendInfo(
@@ -272,18 +236,6 @@ class TorchBackend:
             weight_bytes=weight_bytes,
             kv_bytes=kv_bytes,
         )
-
-
-def _spans(rows: Sequence[BatchRow], tables: Tensor) -> list[Span]:
-    spans, start, first_block = [], 0, 0
-    for row in rows:
-        num_blocks = -(-(row.position + len(row.token_ids)) // BLOCK_SIZE)
-        spans.append(Span(
-            start=start, num_tokens=len(row.token_ids), num_before=row.position,
-            table=tables[first_block : first_block + num_blocks],
-        ))
-        start, first_block = start + len(row.token_ids), first_block + num_blocks
-    return spans
 
 
 def _is_plainly_greedy(row: BatchRow) -> bool:

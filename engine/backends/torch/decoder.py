@@ -28,10 +28,10 @@ class FlatStep:
     token_ids: Tensor
     positions: Tensor
     blocks: Tensor                  # where each token's KV goes
-    spans: Sequence[Span]           # of each row, in order
+    spans: Sequence[Span]           # of each row, in order; where kernels run, of those of several tokens
     wanted: Tensor                  # indices of the tokens after which logits are wanted
     singles: Singles | None = None  # of the rows of one token, where kernels run
-    prompts: Prompts | None = None  # the other rows, likewise
+    prompts: Sequence[Prompts] | None = None    # the other rows, likewise; None: they go one by one
 
 
 class Decoder:

@@ -19,6 +19,7 @@ from engine.backends.torch.paged_kv import BLOCK_SIZE
 
 KEYS_AT_ONCE = 64           # tokens that a program reads in one go: four blocks
 MAX_SPLITS = 16
+MANY_ROWS = 64              # fill the device, though a program has eight heads
 
 
 @triton.jit
@@ -104,43 +105,40 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 
 @triton.jit
-def _turned(at, first, other, cos, sin, half, HEAD: tl.constexpr):
-    return tl.where(at < half, first * cos - other * sin, tl.where(at < 2 * half, first * cos + other * sin, first))
-
-
-@triton.jit
 def _rotate_and_write(
     qkv, cache, blocks, positions, cosines, sines, q_weight, k_weight, half, eps,
     HEADS: tl.constexpr, KV_HEADS: tl.constexpr, HEAD: tl.constexpr, BLOCK: tl.constexpr, NORMS: tl.constexpr,
+    AT_ONCE: tl.constexpr,
 ):
     row = tl.program_id(0)
-    head = tl.program_id(1)
+    head = (tl.program_id(1) * AT_ONCE + tl.arange(0, AT_ONCE))[:, None]
+    there = head < HEADS + KV_HEADS
     position = tl.load(positions + row)
-    at = tl.arange(0, HEAD)
+    at = tl.arange(0, HEAD)[None, :]
     start = qkv + row.to(tl.int64) * (HEADS + 2 * KV_HEADS) * HEAD + head * HEAD
     partner = tl.where(at < half, at + half, tl.where(at < 2 * half, at - half, at))
-    value = tl.load(start + at).to(tl.float32)
-    other = tl.load(start + partner).to(tl.float32)
+    value = tl.load(start + at, mask=there, other=0.0).to(tl.float32)
+    other = tl.load(start + partner, mask=there, other=0.0).to(tl.float32)
     if NORMS:
-        scale = tl.rsqrt(tl.sum(value * value, 0) / HEAD + eps)
-        weight = q_weight if head < HEADS else k_weight
+        scale = tl.rsqrt(tl.sum(value * value, 1) / HEAD + eps)[:, None]
+        weight = tl.where(head < HEADS, tl.load(q_weight + at), tl.load(k_weight + at)).to(tl.float32)
+        turned_weight = tl.where(head < HEADS, tl.load(q_weight + partner), tl.load(k_weight + partner)).to(tl.float32)
         kind = qkv.dtype.element_ty
-        value = (value * scale).to(kind).to(tl.float32) * tl.load(weight + at).to(tl.float32)
-        other = (other * scale).to(kind).to(tl.float32) * tl.load(weight + partner).to(tl.float32)
-        value, other = value.to(kind).to(tl.float32), other.to(kind).to(tl.float32)
+        value = ((value * scale).to(kind).to(tl.float32) * weight).to(kind).to(tl.float32)
+        other = ((other * scale).to(kind).to(tl.float32) * turned_weight).to(kind).to(tl.float32)
     turn = tl.where(at < half, at, at - half)
     turns = at < 2 * half
     cos = tl.load(cosines + position * half + turn, mask=turns, other=1.0)
     sin = tl.load(sines + position * half + turn, mask=turns, other=0.0)
-    turned = _turned(at, value, other, cos, sin, half, HEAD).to(qkv.dtype.element_ty)
-    tl.debug_barrier()              # all of the head is read before any of it is written
-    tl.store(start + at, turned)
-    if head >= HEADS:
-        kv_head = head - HEADS
-        block = tl.load(blocks + row).to(tl.int64)
-        cell = cache + ((block * KV_HEADS + kv_head) * 2 * BLOCK + position % BLOCK) * HEAD + at
-        tl.store(cell, turned)
-        tl.store(cell + BLOCK * HEAD, tl.load(start + KV_HEADS * HEAD + at))
+    sign = tl.where(at < half, -1.0, 1.0)
+    turned = tl.where(turns, value * cos + sign * other * sin, value).to(qkv.dtype.element_ty)
+    tl.debug_barrier()              # all of the heads is read before any of them is written
+    tl.store(start + at, turned, mask=there)
+    is_key = there & (head >= HEADS)
+    block = tl.load(blocks + row).to(tl.int64)
+    cell = cache + ((block * KV_HEADS + head - HEADS) * 2 * BLOCK + position % BLOCK) * HEAD + at
+    tl.store(cell, turned, mask=is_key)
+    tl.store(cell + BLOCK * HEAD, tl.load(start + KV_HEADS * HEAD + at, mask=is_key, other=0.0), mask=is_key)
 
 
 def rotate_and_write(
@@ -155,10 +153,34 @@ def rotate_and_write(
     kv_heads, head_dim = cache.shape[1], cache.shape[-1]
     cos, sin = rotary
     q_weight, k_weight = norms or (cos, cos)
-    _rotate_and_write[(qkv.shape[0], num_heads + kv_heads)](
+    at_once = 8 if len(qkv) >= MANY_ROWS else 1
+    _rotate_and_write[(len(qkv), triton.cdiv(num_heads + kv_heads, at_once))](
         qkv, cache, blocks, positions, cos, sin, q_weight, k_weight, cos.shape[1], eps,
-        HEADS=num_heads, KV_HEADS=kv_heads, HEAD=head_dim, BLOCK=BLOCK_SIZE, NORMS=norms is not None, num_warps=1,
+        HEADS=num_heads, KV_HEADS=kv_heads, HEAD=head_dim, BLOCK=BLOCK_SIZE, NORMS=norms is not None, AT_ONCE=at_once,
+        num_warps=4 if at_once > 1 else 1,
     )
+
+
+@triton.jit
+def _gather(cache, blocks, positions, keys, values, KV_HEADS: tl.constexpr, HEAD: tl.constexpr, BLOCK: tl.constexpr):
+    key = tl.program_id(0).to(tl.int64)
+    kv_head = tl.program_id(1)
+    at = tl.arange(0, HEAD)
+    block = tl.load(blocks + key).to(tl.int64)
+    cell = cache + ((block * KV_HEADS + kv_head) * 2 * BLOCK + tl.load(positions + key) % BLOCK) * HEAD + at
+    target = (key * KV_HEADS + kv_head) * HEAD + at
+    tl.store(keys + target, tl.load(cell))
+    tl.store(values + target, tl.load(cell + BLOCK * HEAD))
+
+
+def gather(cache: Tensor, blocks: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
+    """Keys and values [tokens, kv_heads, head_dim] from one layer's cache: `blocks` and `positions` [tokens]."""
+    kv_heads, head_dim = cache.shape[1], cache.shape[-1]
+    keys, values = (cache.new_empty(len(blocks), kv_heads, head_dim) for _ in range(2))
+    _gather[(len(blocks), kv_heads)](
+        cache, blocks, positions, keys, values, KV_HEADS=kv_heads, HEAD=head_dim, BLOCK=BLOCK_SIZE, num_warps=1
+    )
+    return keys, values
 
 
 @triton.jit

@@ -6,24 +6,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from inspect import signature
 from typing import TYPE_CHECKING, Protocol
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.nn.attention.varlen import varlen_attn
 
 from engine.backends.torch.attention import Prompts, Singles, Span, attend_paged, attend_span
 from engine.backends.torch.config import DecoderConfig
-from engine.backends.torch.paged_kv import BLOCK_SIZE, PagedKv
+from engine.backends.torch.paged_kv import PagedKv
 from engine.backends.torch.rope import turn
 
 if TYPE_CHECKING:
     from engine.backends.torch.kernels import PagedAttention
 
-# Newer releases want to be told that several heads share keys.
-_GROUPED = {"enable_gqa": True} if "enable_gqa" in signature(varlen_attn).parameters else {}
+# What `torch.nn.attention.varlen.varlen_attn` calls, without its 0.1 ms of Python, twice a layer: prompts of small
+# models waited for it.
+_flash_attention = torch.ops.aten._flash_attention_forward
 
 Norms = tuple[Tensor, Tensor]       # weights, of q and of k
 
@@ -66,7 +65,7 @@ class AttendedStep(Protocol):
     @property
     def singles(self) -> Singles | None: ...
     @property
-    def prompts(self) -> Prompts | None: ...
+    def prompts(self) -> Sequence[Prompts] | None: ...
 
 
 class PlainOperations:
@@ -141,7 +140,8 @@ class CudaOperations(PlainOperations):
         mixed = torch.empty_like(queries, memory_format=torch.contiguous_format)
         prompts = step.prompts if softcap is None else None
         if prompts is not None:
-            self._attend_prompts(qkv, mixed, kv.layers[layer], prompts, scale, window)
+            for run in prompts:
+                self._attend_prompts(qkv, mixed, kv.layers[layer], run, scale, window)
         else:
             for span in step.spans:
                 if span.num_tokens > 1:
@@ -163,12 +163,14 @@ class CudaOperations(PlainOperations):
         heads = qkv[prompts.start : prompts.end].view(prompts.end - prompts.start, -1, config.head_dim)
         q, k, v = heads.split((config.num_heads, config.num_kv_heads, config.num_kv_heads), dim=1)
         if prompts.blocks is not None and prompts.positions is not None:
-            offsets = prompts.positions % BLOCK_SIZE
-            k, v = cache[prompts.blocks, :, 0, offsets], cache[prompts.blocks, :, 1, offsets]
-        mixed[prompts.start : prompts.end] = varlen_attn(
-            q, k, v, prompts.query_bounds, prompts.key_bounds, prompts.most_queries, prompts.most_keys, scale=scale,
-            window_size=(-1 if window is None else window - 1, 0), **_GROUPED,
-        )
+            from engine.backends.torch.kernels import gather  # noqa: PLC0415 - as above
+
+            k, v = gather(cache, prompts.blocks, prompts.positions)
+        mixed[prompts.start : prompts.end] = _flash_attention(
+            q, k, v, prompts.query_bounds, prompts.key_bounds, prompts.most_queries, prompts.most_keys, 0.0,
+            window is None, False, scale=scale, window_size_left=-1 if window is None else window - 1,
+            window_size_right=0,
+        )[0]
 
     def _paged(self, device: torch.device) -> PagedAttention:
         if self._attention is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -72,16 +73,17 @@ def _row(slot: int, tokens: list[int], position: int, end: int, blocks: list[int
 
 def test_prompts_mixed_steps_and_graphs_say_what_plain_torch_says() -> None:
     chance = torch.Generator().manual_seed(2)
-    tokens = [torch.randint(0, 300, (600,), generator=chance).tolist() for _ in range(5)]
-    tables = [list(range(40 * index, 40 * index + 40)) for index in range(5)]
-    lengths = [1, 16, 40, 333, 500]
+    tokens = [torch.randint(0, 300, (600,), generator=chance).tolist() for _ in range(6)]
+    starts = (0, 40, 80, 120, 160, 192, 200)
+    tables = [list(range(first, end)) for first, end in pairwise(starts)]
+    lengths = [1, 16, 40, 333, 500, 90]
     steps = [
         [_row(i, tokens[i], 0, lengths[i], tables[i]) for i in range(3)],
         # prompts beside single tokens, one of them in two parts
         [*(_row(i, tokens[i], lengths[i], lengths[i] + 1, tables[i]) for i in range(3)),
          _row(3, tokens[3], 0, lengths[3], tables[3]), _row(4, tokens[4], 0, 200, tables[4], asks=False)],
         [*(_row(i, tokens[i], lengths[i] + 1, lengths[i] + 2, tables[i]) for i in range(3)),
-         _row(4, tokens[4], 200, lengths[4], tables[4])],
+         _row(4, tokens[4], 200, lengths[4], tables[4]), _row(5, tokens[5], 0, lengths[5], tables[5])],
         # a graph of five rows, in one of eight; and again, to see that it repeats itself
         *([_row(i, tokens[i], lengths[i] + more, lengths[i] + more + 1, tables[i]) for i in (0, 1, 2)]
           + [_row(i, tokens[i], lengths[i] + more - 2, lengths[i] + more - 1, tables[i]) for i in (3, 4)]

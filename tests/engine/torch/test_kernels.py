@@ -62,12 +62,26 @@ def test_a_row_times_a_matrix(size_out: int, size_in: int, biased: bool) -> None
     torch.testing.assert_close(kernels.linear(x, weight, bias), torch.nn.functional.linear(x, weight, bias), **CLOSE)
 
 
+def test_gathered_keys_and_values_are_those_of_the_cache() -> None:
+    kv = PagedKv(CONFIG, 9, DTYPE, DEVICE)
+    kv.layers[0].copy_(_random(*kv.layers[0].shape))
+    blocks = torch.tensor([4, 4, 0, 8, 8, 2], device=DEVICE)
+    positions = torch.tensor([0, 1, 15, 16, 40, 33], device=DEVICE)
+    keys, values = kernels.gather(kv.layers[0], blocks, positions)
+    offsets = positions % BLOCK_SIZE
+    assert torch.equal(keys, kv.layers[0][blocks, :, 0, offsets])
+    assert torch.equal(values, kv.layers[0][blocks, :, 1, offsets])
+
+
+@pytest.mark.parametrize("many_rows", [64, 2])      # one head a program, and eight
 @pytest.mark.parametrize("norms", [False, True])
 @pytest.mark.parametrize("share", [1.0, 0.75])
 @pytest.mark.parametrize(("window", "softcap"), [(None, None), (40, None), (None, 5.0)])
 def test_a_token_a_sequence_is_turned_written_and_attended_as_in_plain_torch(
-    norms: bool, share: float, window: int | None, softcap: float | None
+    norms: bool, share: float, window: int | None, softcap: float | None, many_rows: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(kernels, "MANY_ROWS", many_rows)
     lengths = [1, 16, 17, 100, 257]
     heads, kv_heads, dim = CONFIG.num_heads, CONFIG.num_kv_heads, CONFIG.head_dim
     rope = replace(CONFIG.layers[0].rope, share=share)
