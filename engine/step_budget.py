@@ -14,7 +14,7 @@ from engine.batch import Batch, BatchRow
 from engine.request import Sequence
 
 # (target, longest) seconds of a step with a prompt in it; the longest only to keep a tile of it whole.
-BESIDE_OTHERS_S = (0.15, 0.4)      # who write: they get a token that often, and never wait for half a second
+BESIDE_OTHERS_S = (0.15, 0.36)     # who write: they get a token that often, and never wait for half a second
 ALONE_S = (0.5, 1.0)               # nobody writes: newcomers alone wait for it, and Stop is heard in its midst
 
 ATTENTION_TILE_TOKENS = 64         # GGML_FA_TILE_Q: attention over fewer tokens of one sequence

@@ -68,7 +68,7 @@ class TestBesideOthers:
         (30_000, 512 + 1 + 2),   # the bound
         (1300, 192 + 1 + 2),     # whole tiles of 64, one token of the prompt more, and one for each that writes
         (330, 64 + 1 + 2),       # one tile, though it takes a little longer
-        (100, 38 + 2),           # a tile would take too long
+        (100, 33 + 2),           # a tile would take too long
         (5, 8 + 2),              # fewer would waste the reading of the weights
     ])
     def test_a_step_is_short(self, tokens_per_s: float, expected: int) -> None:
@@ -99,7 +99,7 @@ class TestBesideOthers:
     def test_many_that_write_leave_less_time(self) -> None:
         few, many = ([writes(500) for _ in range(number)] for number in (2, 40))
         assert budget().num_tokens([*few, reads(1500)]) == 64 + 1 + 2
-        assert budget().num_tokens([*many, reads(1500)]) == 29 + 40
+        assert budget().num_tokens([*many, reads(1500)]) == 23 + 40
 
 
 class TestAlone:
@@ -196,7 +196,7 @@ class TestInTheScheduler:
         drive.step()
         drive.submit(request("comes back", "x" * 3900 + "y" * 150))
         drive.step()
-        assert drive.steps[-1] == (1, 27)
+        assert drive.steps[-1] == (1, 24)
 
 
 def test_a_long_prompt_that_enters_beside_others_gets_little_at_first() -> None:
