@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
+from shutil import which
 from zlib import crc32
 
 import numpy as np
@@ -118,6 +120,27 @@ def torch_plain(shape: Shape, folder: Path, disk: DiskCache | None = None) -> Ba
     )
 
 
+def torch_cuda(shape: Shape, folder: Path, disk: DiskCache | None = None) -> Backend:
+    """The same kind of model on the GPU, by kernels and graphs: in 16 bits, for there are none of these in 32."""
+    from engine.backends.torch.backend import TorchBackend, TorchConfig
+    from tests.engine.torch.tiny_folder import write_tiny_folder
+
+    if not (folder / "torch").exists():
+        write_tiny_folder(folder / "torch", head_dim=64)
+    return TorchBackend(
+        TorchConfig(
+            folder=folder / "torch",
+            device="cuda:0",
+            dtype="bfloat16",
+            num_blocks=shape.num_blocks,
+            max_model_len=shape.max_model_len,
+            max_num_seqs=shape.max_num_seqs,
+            max_num_batched_tokens=shape.max_num_batched_tokens,
+            speculate=shape.can_speculate,
+        )
+    )
+
+
 BACKENDS: dict[str, Callable[[Shape, Path, DiskCache | None], Backend]] = {
     "scripted-paged": scripted_paged,
     "scripted-ahead": scripted_ahead,
@@ -125,6 +148,8 @@ BACKENDS: dict[str, Callable[[Shape, Path, DiskCache | None], Backend]] = {
     "llama.cpp": llama_cpp,
     "torch": torch_plain,
 }
+if which("nvidia-smi") and find_spec("torch"):
+    BACKENDS["torch-cuda"] = torch_cuda
 
 
 def scripted_logits(token_ids: Sequence[int]) -> NDArray[np.float32]:

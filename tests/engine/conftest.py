@@ -8,15 +8,21 @@ from pathlib import Path
 import pytest
 
 from engine.backends.base import Backend
+from tests.engine import sameness
 from tests.engine.conformance import BACKENDS, Shape
 
 Make = Callable[[Shape], Backend]
 
 
+IN_16_BITS = 0.3                            # of a log probability; a block in the wrong place is off by more
+
+
 @pytest.fixture(params=sorted(BACKENDS))
-def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
+def make(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
     if request.param == "torch":
         pytest.importorskip("torch")        # `make test` installs it, `make check` does without
+    if request.param == "torch-cuda":
+        monkeypatch.setattr(sameness, "ROUNDING", IN_16_BITS)
     made: list[Backend] = []
 
     def make_backend(shape: Shape) -> Backend:
