@@ -10,7 +10,7 @@ import pytest
 from nicegui.dependencies import js_components
 
 from tests.ui.conftest import Person
-from ui.delivery import template
+from ui.delivery import modules, template
 from ui.delivery.components import OURS, Joined, Part, join_components
 from ui.delivery.files import NICEGUI_ADDRESS, nicegui_file
 from ui.delivery.scripts import QUASAR, SCRIPT
@@ -63,9 +63,23 @@ def test_every_component_of_ours_is_of_the_form_that_can_be_joined() -> None:
 
 
 def test_what_shows_no_answers_brings_no_markdown() -> None:
-    page, answers = join_components().files
+    page, answers, _ = join_components().files
     assert "inglenook-markdown" not in page.make()
     assert answers.make().count('from "inglenook-markdown"') == 1
+
+
+def test_what_messages_share_comes_with_them_and_their_worker_is_one_file() -> None:
+    page, answers, worker = join_components().files
+    assert "inglenook-talk" not in page.make() and "inglenook-talk" not in answers.make()
+    assert f"./{worker.name}?v={worker.version}&prefix=" in answers.make()
+    assert "new Hub(" in worker.make() and not re.search(r"^(?:import|export)\b", worker.make(), re.MULTILINE)
+
+
+def test_a_module_of_another_form_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "worker.js").write_text('import odd from "./odd.js";\n')
+    monkeypatch.setattr(modules, "TALK", tmp_path)
+    with pytest.raises(modules.OtherForm, match=r"worker\.js"):
+        modules.shared_worker()
 
 
 def test_a_component_of_another_form_keeps_its_own_request(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Our Vue components, and those of NiceGUI that we use, as two modules instead of a request each.
+"""Our Vue components, and those of NiceGUI that we use, as two modules instead of a request each; and a worker's.
 
 A component's file is `import {…} from "…";` lines, its own constants and functions, and one `export default {…}`.
 Joined, each stands in a function of its own that returns it, under its name. A file of another form keeps its own
@@ -17,6 +17,8 @@ from pathlib import Path
 from nicegui.dependencies import JsComponent, js_components
 
 from ui.delivery.files import MadeFile
+from ui.delivery.modules import NAME as TALK
+from ui.delivery.modules import alias, joined_talk, shared_worker
 
 OURS = Path(__file__).resolve().parent.parent / "components"
 OF_NICEGUI = frozenset({"dark_mode.js", "input.js", "timer.js"})
@@ -39,7 +41,7 @@ class Part:
         """None for a file that cannot be joined."""
         source = component.path.read_text(encoding="utf-8")
         imports = _IMPORT.findall(source)
-        bindings = [f'const {{ {names.replace(" as ", ": ")} }} = {_alias(module)};' for names, module in imports]
+        bindings = [f'const {{ {names.replace(" as ", ": ")} }} = {alias(module)};' for names, module in imports]
         rest, num_exports = _EXPORT.subn("return ", _IMPORT.sub("", source))
         if num_exports != 1 or _OTHER_FORM.search(rest) or any(module.startswith(".") for _, module in imports):
             return None
@@ -50,23 +52,24 @@ class Part:
 class Joined:
     """The modules, and in which of them a component is."""
 
-    files: tuple[MadeFile, ...]
+    files: tuple[MadeFile, ...]                     # of the first page, of answers, and of the worker that tabs share
     by_key: dict[str, tuple[str, MadeFile]]         # the component's name there, and the file
 
     @classmethod
     def of(cls, components: Iterable[JsComponent]) -> Joined:
         wanted = sorted((each for each in components if _is_wanted(each.path)), key=lambda each: each.name)
         parts = [part for each in wanted if (part := Part.of(each))]
+        worker = shared_worker()
         files: list[MadeFile] = []
         by_key: dict[str, tuple[str, MadeFile]] = {}
         for name, has_markdown in (("page.mjs", False), ("answers.mjs", True)):
             ours = [part for part in parts if (MARKDOWN in part.imports) is has_markdown]
-            source = _module(ours)
+            source = _module(ours, worker)
             version = hashlib.sha256(source.encode()).hexdigest()[:10]
             file = MadeFile(name, "text/javascript", version, _always(source))
             files.append(file)
             by_key |= {part.key: (part.name, file) for part in ours}
-        return cls(tuple(files), by_key)
+        return cls((*files, worker), by_key)
 
     def stub(self, key: str) -> str | None:
         """The module at the component's own address: the very same component, should it be asked for by itself."""
@@ -87,16 +90,17 @@ def _is_wanted(path: Path) -> bool:
     return path.parent == OURS or path.name in OF_NICEGUI
 
 
-def _module(parts: Sequence[Part]) -> str:
-    modules = sorted({module for part in parts for module in part.imports})
+def _module(parts: Sequence[Part], worker: MadeFile) -> str:
+    modules = {module for part in parts for module in part.imports}
+    talk = ""
+    if TALK in modules:
+        others, talk = joined_talk(worker)
+        modules = modules - {TALK} | others
     return "\n".join([
-        *(f'import * as {_alias(module)} from "{module}";' for module in modules),
+        *(f'import * as {alias(module)} from "{module}";' for module in sorted(modules)),
+        talk,
         *(f"export const {part.name} = (() => {{\n{part.body}\n}})();" for part in parts),
     ])
-
-
-def _alias(module: str) -> str:
-    return "from_" + re.sub(r"\W", "_", module)
 
 
 def _always(text: str) -> Callable[[], str]:
