@@ -7,6 +7,7 @@ only until enough chats are found.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,6 +21,8 @@ from store.tables import MessageRole, UtcDateTime
 HIGHLIGHT_START, HIGHLIGHT_END = "\ue000", "\ue001"       # private use: nobody types them
 MAX_QUERY_CHARS = 400
 OPENING_CHARS = 200                                       # of a chat that is found by its title alone
+
+_MARKUP = re.compile(r"\*\*|`+|^#{1,6} ", re.MULTILINE)    # of markdown; a star or underscore may be anything
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,13 +193,14 @@ class _Search:
         )
         message_ids = self._message_ids([*documents.values()])
         openings = self._openings([each for each in conversation_ids if each not in documents])
+        said = {each: snippets.get(documents.get(each, 0)) or openings.get(each, "") for each in conversation_ids}
         return [
             SearchHit(
                 conversation_id=conversation_id,
                 title=title,
                 marked_title=marked.get(title_document) or title,
                 message_id=message_ids.get(documents.get(conversation_id, 0)),
-                snippet=snippets.get(documents.get(conversation_id, 0)) or openings.get(conversation_id, ""),
+                snippet=_MARKUP.sub("", said[conversation_id]),
                 updated_at=updated_at,
                 is_archived=bool(is_archived),
             )

@@ -48,6 +48,13 @@ def test_a_hit_names_its_conversation_and_message_and_marks_the_words(session: S
     assert hit.updated_at == turn.conversation.updated_at
 
 
+def test_what_is_shown_of_a_message_is_without_its_markup(session: Session, anna: User) -> None:
+    chat(session, anna, "a", "## Terms\nThe **lease** of `unit_7` ends in 2 * 3 months")
+    (hit,) = find(session, anna, "lease")
+    said = hit.snippet.replace(HIGHLIGHT_START, "<").replace(HIGHLIGHT_END, ">")
+    assert said == "Terms The <lease> of unit_7 ends in 2 * 3 months"
+
+
 def test_the_last_word_may_be_unfinished_and_all_words_must_be_there(session: Session, anna: User) -> None:
     chat(session, anna, "a", "the capital of France")
     chat(session, anna, "b", "the capital of Spain")

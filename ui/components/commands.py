@@ -62,8 +62,7 @@ class Commands(Element, component="commands.js"):
     async def _search(self, event: GenericEventArguments) -> None:
         hits = await self._services.conversations.search(self._user.id, event.args["text"], limit=NUM_HITS)
         self.run_method("found", event.args["turn"], [
-            _chat(hit.conversation_id, hit.title, hit.snippet, hit.updated_at) if hit.message_id
-            else _chat(hit.conversation_id, hit.snippet, "", hit.updated_at)
+            _chat(hit.conversation_id, hit.marked_title, hit.snippet if hit.message_id else "", hit.updated_at)
             for hit in hits
         ])
 

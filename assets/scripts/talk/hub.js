@@ -2,6 +2,7 @@
 // six connections to a host and a seventh tab would not even load; or in the page, where there are no such workers.
 // A reader joins with what it has: offsets are absolute, so that what comes twice does no harm.
 const RETRY_MS = 1500;
+const MOST_RETRY_MS = 60_000; // where the server answers, but refuses: who signs in again gets a new page anyway
 
 export class Hub {
   constructor(prefix) {
@@ -11,6 +12,7 @@ export class Hub {
     this.source = null;
     this.timer = 0;
     this.paused = false;
+    this.retryMs = RETRY_MS;
   }
 
   join(reader, id, offset, thought) {
@@ -64,9 +66,13 @@ export class Hub {
     for (const name of ["state", "done", "gone", "later"]) {
       source.addEventListener(name, ({ data }) => this.told(name, JSON.parse(data)));
     }
+    source.onopen = () => (this.retryMs = RETRY_MS);
     source.onerror = () => {
+      const refused = source.readyState === EventSource.CLOSED; // a lost line would be opened again
       source.close(); // its own retry would begin at the old offsets
-      if (this.source === source) this.openSoon(RETRY_MS);
+      if (this.source !== source) return;
+      this.openSoon(this.retryMs);
+      if (refused) this.retryMs = Math.min(2 * this.retryMs, MOST_RETRY_MS);
     };
   }
 
