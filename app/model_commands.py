@@ -69,6 +69,9 @@ def change(
     context: Annotated[str | None, typer.Option(metavar="TOKENS", help="Of one conversation.")] = None,
     users: Annotated[str | None, typer.Option(metavar="N", help="How many are answered at once.")] = None,
     kv_type: Annotated[str | None, typer.Option("--kv-type", metavar="TYPE", help="f16, or q8_0: half of it.")] = None,
+    weights: Annotated[
+        str | None, typer.Option(metavar="FORMAT", help="Of a model in safetensors: fp8, int8 or int4, made at load.")
+    ] = None,
     device: Annotated[str | None, typer.Option(metavar="DEVICE", help="cpu, gpu, or gpu0, gpu1 by number.")] = None,
     layers: Annotated[str | None, typer.Option(metavar="N", help="On the GPU.")] = None,
     threads: Annotated[str | None, typer.Option(metavar="N", help="Of the processor.")] = None,
@@ -89,7 +92,8 @@ def change(
     """Say how a model is run. `auto` takes a setting back. What concerns loading counts from the next load on."""
     asked: tuple[tuple[str, Any, Callable[[Any], Any]], ...] = (
         ("context_tokens", context, _number), ("users", users, _number), ("kv_type", kv_type, _word),
-        ("device", device, _word), ("layers", layers, _number), ("threads", threads, _number),
+        ("weight_format", weights, _word), ("device", device, _word), ("layers", layers, _number),
+        ("threads", threads, _number),
         ("chat_template", template, _read_template), ("aliases", alias, _aliases),
         ("keep_alive_s", keep_alive, _seconds), ("is_preloaded", preload, bool), ("is_pinned", pin, bool),
     )
@@ -219,7 +223,8 @@ def _version(each: InstalledVersion) -> str:
 
 def _settings(settings: ModelSettings, preset_name: str) -> str:
     words = {
-        "context_tokens": "{:,} tokens of context", "users": "{} at once", "kv_type": "KV in {}", "device": "on the {}",
+        "context_tokens": "{:,} tokens of context", "users": "{} at once", "kv_type": "KV in {}",
+        "weight_format": "weights in {}", "device": "on the {}",
         "layers": "{} layers on the GPU", "threads": "{} threads", "keep_alive_s": "stays {} s after its last use",
     }
     told = [text.format(value) for name, text in words.items() if (value := getattr(settings, name)) is not None]

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Final
 from engine.backends.torch.folder import ModelFolder, read_folder
 from engine.core import EngineCore
 from engine.engine import EngineInfo
+from engine.errors import OutOfMemory
 from engine.hardware import Machine
 from engine.load_defaults import DEFAULT_SYSTEM_PROMPT
 from engine.local import LocalEngine
-from engine.memory import LoadLimits, MemoryPlan, ModelFacts, plan
+from engine.memory import LoadLimits, MemoryPlan, ModelFacts, WeightFormat, plan
 from engine.model_spec import ModelSpec
 from engine.safetensors import read_safetensors
 from engine.scheduler import max_sequence_tokens
@@ -24,6 +25,7 @@ BLOCK_TOKENS: Final = 16
 NUM_SEQS_ON_GPU: Final = 64             # more at once only wait for memory, which the scheduler knows how to share
 STEP_TOKENS_ON_GPU: Final = 16384       # of prompts: with fewer, those of small models wait for launches
 STEP_TOKENS_ON_CPU: Final = 256
+SMALLER_FORMATS: Final[tuple[WeightFormat, ...]] = ("int8", "int4")
 
 
 async def plan_torch(spec: ModelSpec, machine: Machine, limits: LoadLimits) -> MemoryPlan:
@@ -32,7 +34,7 @@ async def plan_torch(spec: ModelSpec, machine: Machine, limits: LoadLimits) -> M
 
     folder = await asyncio.to_thread(read_folder, spec.path)
     device = await asyncio.to_thread(choose_device, machine, limits)
-    return plan(_facts(spec, folder, device), device.facts, _limits_on(device, limits))
+    return _plan(spec, folder, device, limits)
 
 
 async def start_torch(spec: ModelSpec, machine: Machine, limits: LoadLimits) -> LocalEngine:
@@ -42,7 +44,7 @@ async def start_torch(spec: ModelSpec, machine: Machine, limits: LoadLimits) -> 
     await asyncio.to_thread(read_safetensors, spec.path)        # before any native code sees the files
     folder = await asyncio.to_thread(read_folder, spec.path)
     device = await asyncio.to_thread(choose_device, machine, limits)
-    memory_plan = plan(_facts(spec, folder, device), device.facts, _limits_on(device, limits))
+    memory_plan = _plan(spec, folder, device, limits)
     block_bytes = folder.kv_bytes_per_token(device.dtype) * BLOCK_TOKENS
     core = await _start_core(spec, folder, device, memory_plan, limits, machine)
     try:
@@ -53,7 +55,7 @@ async def start_torch(spec: ModelSpec, machine: Machine, limits: LoadLimits) -> 
             version=spec.version,
             backend=f"{backend.name} {backend.version}",
             device=backend.device,
-            quantisation=folder.format_name,
+            quantisation=(limits.weight_format or folder.format_name).upper(),
             max_model_len=max_sequence_tokens(backend),
             max_num_seqs=backend.max_num_seqs,
             has_chat_template=(spec.chat_template or core.tokenizer.chat_template) is not None,
@@ -85,14 +87,47 @@ async def _start_core(
         max_num_seqs=memory_plan.max_num_seqs,
         max_num_batched_tokens=STEP_TOKENS_ON_GPU if device.is_gpu else STEP_TOKENS_ON_CPU + memory_plan.max_num_seqs,
         num_threads=limits.threads or machine.num_cores,
+        weight_format=limits.weight_format,
     )
     return await EngineCore.start(spec.model_id, lambda: TorchBackend(config), max_queue=limits.max_queue)
 
 
-def _facts(spec: ModelSpec, folder: ModelFolder, device: TorchDevice) -> ModelFacts:
+def _plan(spec: ModelSpec, folder: ModelFolder, device: TorchDevice, limits: LoadLimits) -> MemoryPlan:
+    """Raises OutOfMemory, which names the format of weights in which it would fit, if there is one."""
+    limits = _limits_on(device, limits)
+    try:
+        return plan(_facts(spec, folder, device, limits.weight_format), device.facts, limits)
+    except OutOfMemory as error:
+        smaller = _fitting_format(spec, folder, device, limits)
+        if smaller is None:
+            raise
+        raise OutOfMemory(
+            f"{error} With its weights in {smaller.upper()} it fits: inglenook models set {spec.model_id} "
+            f"--weights {smaller}."
+        ) from error
+
+
+def _fitting_format(
+    spec: ModelSpec, folder: ModelFolder, device: TorchDevice, limits: LoadLimits
+) -> WeightFormat | None:
+    """The first of these in which it fits, where it is not quantised already."""
+    if not device.is_gpu or limits.weight_format is not None or folder.config.checkpoint is not None:
+        return None
+    for weight_format in SMALLER_FORMATS:
+        try:
+            plan(_facts(spec, folder, device, weight_format), device.facts, limits)
+        except OutOfMemory:
+            continue
+        return weight_format
+    return None
+
+
+def _facts(
+    spec: ModelSpec, folder: ModelFolder, device: TorchDevice, weight_format: WeightFormat | None
+) -> ModelFacts:
     return ModelFacts(
         name=spec.name,
-        weight_bytes=folder.weight_bytes(device.dtype),
+        weight_bytes=folder.weight_bytes(device.dtype, weight_format),
         kv_bytes_per_token=folder.kv_bytes_per_token(device.dtype),
         context_length=folder.config.context_length,
     )

@@ -26,6 +26,7 @@ from engine.memory_plan import LoadLimits as LoadLimits
 from engine.memory_plan import MemoryPlan as MemoryPlan
 from engine.memory_plan import ModelFacts as ModelFacts
 from engine.memory_plan import OwnLimits as OwnLimits
+from engine.memory_plan import WeightFormat as WeightFormat
 
 _RESERVE_SHARE = 8                   # of a memory, one part in so many stays with the system and its other programs,
 _RESERVE_BOUNDS = (256 << 20, 4 << 30)   # within these

@@ -11,6 +11,7 @@ from typing import Literal
 from engine.disk_cache.cache import DiskCache
 
 KvType = Literal["f16", "q8_0"]
+WeightFormat = Literal["fp8", "int8", "int4"]
 
 DEFAULT_CONTEXT_TOKENS = 8192
 DEFAULT_NUM_SEQS = 8
@@ -31,6 +32,7 @@ class LoadLimits:
     kv_type: KvType = "f16"
     gpu_layers: int | None = None    # the output counts as one
     main_gpu: int | None = None      # which one, where there are several; None: the one with most free memory
+    weight_format: WeightFormat | None = None    # of a model in safetensors, made while it loads; None: as on disk
     max_queue: int = 256
     state_dir: Path | None = None    # where outcomes of trials are remembered; None: nowhere
     draft_model: Path | None = None  # a file of a smaller model with the same vocabulary, which guesses
@@ -51,6 +53,7 @@ class OwnLimits:
     kv_type: KvType | None = None
     gpu_layers: int | None = None
     main_gpu: int | None = None
+    weight_format: WeightFormat | None = None
 
     def over(self, limits: LoadLimits) -> LoadLimits:
         own = {each.name: getattr(self, each.name) for each in fields(self)}

@@ -19,7 +19,7 @@ from app.services.changes import Change, Changes
 from app.services.engines import EngineRegistry, Policy
 from engine.errors import ModelLoadError
 from engine.judge import judge
-from engine.memory import KvType, OwnLimits
+from engine.memory import KvType, OwnLimits, WeightFormat
 from engine.template_doctor import Code, TemplateReport
 from store import library, models, settings
 from store.database import Database
@@ -32,6 +32,7 @@ MOST_ALIASES = 20
 MOST_GIB = 1_000_000
 BUDGET_KEY = "memory_budget_gib"      # of the system's settings in the store
 KV_TYPES: tuple[KvType, ...] = ("f16", "q8_0")
+WEIGHT_FORMATS: tuple[WeightFormat, ...] = ("fp8", "int8", "int4")
 
 _DEVICE = re.compile(r"cpu|gpu(\d{1,2})?")
 _ALIAS = re.compile(r"[\w][\w.:/@+-]{0,99}")
@@ -45,6 +46,7 @@ class ModelSettings:
     context_tokens: int | None = None       # of one conversation
     users: int | None = None                # who are answered at once
     kv_type: str | None = None
+    weight_format: str | None = None        # of one in safetensors: made while it loads
     device: str | None = None               # "cpu", "gpu", or "gpu1" by number
     layers: int | None = None               # on the GPU; the output counts as one
     threads: int | None = None
@@ -76,6 +78,7 @@ class ModelSettings:
             max_num_seqs=self.users,
             threads=self.threads,
             kv_type=self.kv_type,       # type: ignore[arg-type]    # checked where it was set
+            weight_format=self.weight_format,       # type: ignore[arg-type]    # likewise
             gpu_layers=0 if self.device == "cpu" else self.layers,
             main_gpu=number,
         )
@@ -194,6 +197,9 @@ _CHECKS: Mapping[str, Callable[[Any], Said | None]] = {
     "context_tokens": _whole(LEAST_CONTEXT_TOKENS, 1 << 24, "error-setting-context"),
     "users": _whole(1, MOST_USERS, "error-setting-users"),
     "kv_type": lambda value: None if value in KV_TYPES else Said("error-setting-kv", known=", ".join(KV_TYPES)),
+    "weight_format": lambda value: (
+        None if value in WEIGHT_FORMATS else Said("error-setting-weights", known=", ".join(WEIGHT_FORMATS))
+    ),
     "device": lambda value: (
         None if isinstance(value, str) and _DEVICE.fullmatch(value) else Said("error-setting-device")
     ),
@@ -213,6 +219,8 @@ def _check(wanted: ModelSettings, model: Model) -> None:
     if wanted.context_tokens and model.context_tokens and wanted.context_tokens > model.context_tokens:
         message = Said("error-setting-trained", model=model.name, count=model.context_tokens)
         raise InvalidInput(message, field="context_tokens")
+    if wanted.weight_format and model.file_format != "safetensors":
+        raise InvalidInput(Said("error-setting-weights-gguf", model=model.name), field="weight_format")
     if wanted.device == "cpu" and wanted.layers:
         raise InvalidInput(Said("error-setting-cpu-layers"), field="layers")
     if model.embeds and (wanted.users or wanted.kv_type or wanted.chat_template or wanted.preset_id):

@@ -45,6 +45,8 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
     "no users": ({"users": 0}, "users", "1 to 256"),
     "users who are true": ({"users": True}, "users", "1 to 256"),
     "an unknown type": ({"kv_type": "q2"}, "kv_type", "one of f16, q8_0"),
+    "an unknown format of weights": ({"weight_format": "int3"}, "weight_format", "one of fp8, int8, int4"),
+    "weights of a GGUF file": ({"weight_format": "int8"}, "weight_format", "whose format is fixed"),
     "an unknown device": ({"device": "tpu"}, "device", "cpu, gpu, or gpu0"),
     "layers on no GPU": ({"device": "cpu", "layers": 5}, "layers", "no layers are on a GPU"),
     "negative threads": ({"threads": -1}, "threads", "1 to 1,024"),

@@ -24,6 +24,7 @@ from engine.backends.scripted_tokenizer import ByteTokenizer
 from engine.backends.torch.backend import LoadedModel, TorchBackend, TorchConfig
 from engine.backends.torch.config import Attention, DecoderConfig, Rope
 from engine.backends.torch.paged_kv import BLOCK_SIZE
+from engine.backends.torch.quantised import BITS, Matrix, quantise
 from engine.backends.torch.weights import LayerWeights, Weights
 from engine.core import CoreOutput, EngineCore
 from engine.params import SamplingParams
@@ -80,11 +81,14 @@ def _prompts(number: int, length: int, vocab_size: int, seed: int) -> list[list[
     return [[chance.randrange(10, min(vocab_size, 100_000)) for _ in range(length)] for _ in range(number)]
 
 
-def random_model(config: DecoderConfig, device: str) -> LoadedModel:
+def random_model(config: DecoderConfig, device: str, weight_format: str | None = None) -> LoadedModel:
     kind: dict[str, Any] = {"dtype": torch.bfloat16, "device": device}
 
-    def matrix(rows: int, columns: int) -> torch.Tensor:
+    def table(rows: int, columns: int) -> torch.Tensor:
         return torch.empty(rows, columns, **kind).normal_(0, 0.02)
+
+    def matrix(rows: int, columns: int) -> Matrix:
+        return table(rows, columns) if weight_format is None else quantise(table(rows, columns), weight_format)
 
     def layer() -> LayerWeights:
         heads, kv_heads, dim, hidden = config.num_heads, config.num_kv_heads, config.head_dim, config.hidden_size
@@ -96,11 +100,11 @@ def random_model(config: DecoderConfig, device: str) -> LoadedModel:
             gate_up_bias=None, down=matrix(hidden, config.intermediate_size), down_bias=None, output_norm=None,
         )
 
-    embedding = matrix(config.vocab_size, config.hidden_size)
+    embedding = table(config.vocab_size, config.hidden_size)
     weights = Weights(
         embedding=embedding, layers=tuple(layer() for _ in range(config.num_layers)),
         final_norm=torch.ones(config.hidden_size, **kind),
-        head=embedding if config.ties_embeddings else matrix(config.vocab_size, config.hidden_size),
+        head=embedding if config.ties_embeddings else table(config.vocab_size, config.hidden_size),
     )
     return LoadedModel(config=config, weights=weights, tokenizer=ByteTokenizer())
 
@@ -135,7 +139,7 @@ async def measure(core: EngineCore, workload: Workload) -> float:
     return num_tokens / elapsed_s
 
 
-async def run(shape: str, repetitions: int, only: str) -> dict[str, Any]:
+async def run(shape: str, repetitions: int, only: str, weight_format: str | None = None) -> dict[str, Any]:
     config = SHAPES[shape]
     free_bytes, _ = torch.cuda.mem_get_info()
     block_bytes = config.kv_values_per_token * 2 * BLOCK_SIZE
@@ -148,9 +152,10 @@ async def run(shape: str, repetitions: int, only: str) -> dict[str, Any]:
         max_num_seqs=MAX_NUM_SEQS, max_num_batched_tokens=STEP_TOKENS, speculate=False,
     )
     start_s = time.perf_counter()
-    core = await EngineCore.start(
-        shape, lambda: TorchBackend(torch_config, lambda _: random_model(config, "cuda:0")), max_queue=1024
-    )
+    def load(_config: TorchConfig) -> LoadedModel:
+        return random_model(config, "cuda:0", weight_format)
+
+    core = await EngineCore.start(shape, lambda: TorchBackend(torch_config, load), max_queue=1024)
     load_s = time.perf_counter() - start_s
     figures: dict[str, list[float]] = {}
     steps_ms: dict[str, tuple[int, float, float]] = {}
@@ -175,7 +180,10 @@ async def run(shape: str, repetitions: int, only: str) -> dict[str, Any]:
                     steps_ms[workload.name] = (num_steps, backend, whole - backend)
     finally:
         await core.close()
-    return {"shape": shape, "load_s": load_s, "first_tokens_s": first_s, "figures": figures, "steps_ms": steps_ms}
+    return {
+        "shape": shape, "weights": weight_format or "bf16", "load_s": load_s, "first_tokens_s": first_s,
+        "figures": figures, "steps_ms": steps_ms,
+    }
 
 
 def show(result: dict[str, Any]) -> None:
@@ -199,14 +207,16 @@ def main() -> None:
     parser.add_argument("--shape", choices=[*SHAPES, "all"], default="all")
     parser.add_argument("--repetitions", type=int, default=3)
     parser.add_argument("--only", default="", help="workloads with this in their name")
+    parser.add_argument("--weights", choices=BITS, help="format of the layers' matrices, instead of bf16")
     parser.add_argument("--switch-interval-ms", type=float, default=5.0, help="of Python's threads")
     arguments = parser.parse_args()
     sys.setswitchinterval(arguments.switch_interval_ms / 1000)
     name = torch.cuda.get_device_name()
-    print(f"inglenook on torch {torch.__version__}, bf16, random weights, greedy, EOS ignored; {name}")
+    weights = arguments.weights or "bf16"
+    print(f"inglenook on torch {torch.__version__}, {weights}, random weights, greedy, EOS ignored; {name}")
     results = []
     for shape in SHAPES if arguments.shape == "all" else [arguments.shape]:
-        results.append(asyncio.run(run(shape, arguments.repetitions, arguments.only)))
+        results.append(asyncio.run(run(shape, arguments.repetitions, arguments.only, arguments.weights)))
         show(results[-1])
         torch.cuda.empty_cache()
     print(json.dumps({"gpu": name, "torch": torch.__version__, "results": results}))

@@ -47,6 +47,7 @@ class TorchConfig:
     max_num_seqs: int
     max_num_batched_tokens: int
     num_threads: int = 0            # of the processor; 0: as torch likes
+    weight_format: str | None = None    # of quantised.py, for the matrices of layers; None: as they are on disk
     speculate: bool = True
 
 
@@ -65,7 +66,10 @@ def load_model(config: TorchConfig) -> LoadedModel:
     tokenizer = FolderTokenizer(
         config.folder, vocab_size=described.vocab_size, eos_token_ids=described.eos_token_ids
     )
-    weights = read_weights(config.folder, described, getattr(torch, config.dtype), torch.device(config.device))
+    weights = read_weights(
+        config.folder, described, getattr(torch, config.dtype), torch.device(config.device),
+        weight_format=config.weight_format,
+    )
     return LoadedModel(config=described, weights=weights, tokenizer=tokenizer)
 
 

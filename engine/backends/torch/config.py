@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from engine.backends.torch.checkpoint_format import CheckpointFormat
 from engine.errors import ModelLoadError
 
 MAX_CONFIG_BYTES: Final = 4 << 20
@@ -60,6 +61,13 @@ class DecoderConfig:
     residual_scale: float = 1.0
     logits_divisor: float = 1.0
     eos_token_ids: tuple[int, ...] = ()
+    checkpoint: CheckpointFormat | None = None      # None: its matrices are plain
+
+    @property
+    def matrix_values(self) -> int:
+        """Numbers in the matrices of all layers: what quantising makes smaller."""
+        heads = 2 * self.num_heads + 2 * self.num_kv_heads
+        return self.num_layers * self.hidden_size * (heads * self.head_dim + 3 * self.intermediate_size)
 
     @property
     def kv_values_per_token(self) -> int:
@@ -77,10 +85,7 @@ def read_config(folder: Path) -> DecoderConfig:
             f"{folder.name} is of the kind {family or 'without a name'}, which is not among those that run here from "
             f"safetensors ({known}). Take the GGUF file of the same model."
         )
-    if raw.get("quantization_config"):
-        raise ModelLoadError(
-            f"{folder.name} is quantised in a way that does not run here yet. Take the original, or its GGUF file."
-        )
+    checkpoint = _checkpoint(folder, raw.get("quantization_config"))
     try:
         config = _FAMILIES[family](raw, _common(raw, family))
     except (KeyError, TypeError, ValueError) as error:
@@ -88,7 +93,19 @@ def read_config(folder: Path) -> DecoderConfig:
             f"{folder.name}/config.json lacks or misstates {error}. Download the model again."
         ) from error
     _check(config, folder)
-    return replace(config, eos_token_ids=_eos(folder, raw))
+    return replace(config, eos_token_ids=_eos(folder, raw), checkpoint=checkpoint)
+
+
+def _checkpoint(folder: Path, raw: Any) -> CheckpointFormat | None:
+    if not raw:
+        return None
+    try:
+        return CheckpointFormat.of(raw if isinstance(raw, dict) else {})
+    except ValueError as error:
+        raise ModelLoadError(
+            f"{folder.name} is quantised in a way that does not run here: {error}. Take the original, its GGUF file, "
+            "or one in GPTQ or AWQ with 4 bits."
+        ) from error
 
 
 # --- what all families share ------------------------------------------------------------------------------------------

@@ -77,15 +77,16 @@ class Decoder:
         if layer.attention_norm is not None:
             mixed = norm(mixed, layer.attention_norm)
         hidden = hidden + (mixed if scale == 1.0 else mixed * scale)
-        gate_up = F.linear(norm(hidden, layer.block_norm), layer.gate_up, layer.gate_up_bias)
-        result = F.linear(self._operations.gated(gate_up), layer.down, layer.down_bias)
+        product = self._operations.product
+        gate_up = product(norm(hidden, layer.block_norm), layer.gate_up, layer.gate_up_bias)
+        result = product(self._operations.gated(gate_up), layer.down, layer.down_bias)
         if layer.output_norm is not None:
             result = norm(result, layer.output_norm)
         return hidden + (result if scale == 1.0 else result * scale)
 
     def _attention(self, index: int, layer: LayerWeights, hidden: Tensor, step: FlatStep, kv: PagedKv) -> Tensor:
         config = self.config
-        qkv = F.linear(hidden, layer.qkv, layer.qkv_bias)
+        qkv = self._operations.product(hidden, layer.qkv, layer.qkv_bias)
         norms = (layer.q_norm, layer.k_norm) if layer.q_norm is not None and layer.k_norm is not None else None
         queries = self._operations.rotate_and_write(
             qkv, kv, index, step.blocks, step.positions, self.rotary(index), norms
@@ -94,4 +95,4 @@ class Decoder:
             qkv, queries, kv, index, step, scale=self.scale, softcap=config.attention_softcap,
             window=config.layers[index].window,
         )
-        return F.linear(mixed.reshape(len(hidden), -1), layer.out, layer.out_bias)
+        return self._operations.product(mixed.reshape(len(hidden), -1), layer.out, layer.out_bias)

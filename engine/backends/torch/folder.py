@@ -11,6 +11,7 @@ from engine.backends.torch.config import DecoderConfig, read_config
 from engine.errors import ModelLoadError
 
 ITEM_BYTES: Final = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
+FORMAT_BYTES: Final = {"fp8": 1.01, "int8": 1.01, "int4": 0.5 + 5 / 64}     # a number, with its share of the scales
 SHORT_NAMES: Final = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16"}
 
 
@@ -24,12 +25,19 @@ class ModelFolder:
 
     @property
     def format_name(self) -> str:
-        """Of the weights on disk: "BF16"."""
+        """Of the weights on disk: "BF16", "AWQ INT4"."""
+        if self.config.checkpoint is not None:
+            return f"{self.config.checkpoint.method.upper()} INT4"
         return SHORT_NAMES.get(self.config.dtype, self.config.dtype)
 
-    def weight_bytes(self, dtype: str) -> int:
-        """Once they are loaded as `dtype`."""
-        return self.size_bytes * ITEM_BYTES[dtype] // ITEM_BYTES.get(self.config.dtype, 2)
+    def weight_bytes(self, dtype: str, weight_format: str | None = None) -> int:
+        """Once they are loaded as `dtype`, matrices of layers in `weight_format`, if in any. An upper bound."""
+        if self.config.checkpoint is not None:
+            return self.size_bytes * 11 // 10       # scales and zeros take more room here than there
+        num_bytes = self.size_bytes * ITEM_BYTES[dtype] // ITEM_BYTES.get(self.config.dtype, 2)
+        if weight_format is None:
+            return num_bytes
+        return num_bytes - int(self.config.matrix_values * (ITEM_BYTES[dtype] - FORMAT_BYTES[weight_format]))
 
     def kv_bytes_per_token(self, dtype: str) -> int:
         return self.config.kv_values_per_token * ITEM_BYTES[dtype]

@@ -21,6 +21,7 @@ from torch import Tensor
 from engine.backends.torch.decoder import Decoder
 from engine.backends.torch.kernels import PagedAttention, add_norm, linear, rotate_and_write, silu_mul
 from engine.backends.torch.paged_kv import BLOCK_SIZE, PagedKv
+from engine.backends.torch.quantised_kernels import product
 from engine.batch import BatchRow
 
 BUCKETS: Final = (1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256)
@@ -193,7 +194,7 @@ class GraphDecoder:
         for index, layer in enumerate(weights.layers):
             cache, attention = self._kv.layers[index], config.layers[index]
             add_norm(result, hidden, layer.input_norm, normed, config.norm_eps)
-            qkv = linear(normed, layer.qkv, layer.qkv_bias)
+            qkv = product(normed, layer.qkv, layer.qkv_bias)
             norms = (layer.q_norm, layer.k_norm) if layer.q_norm is not None and layer.k_norm is not None else None
             rotate_and_write(
                 qkv, cache, blocks, positions, decoder.rotary(index), norms, num_heads=config.num_heads,
@@ -203,10 +204,10 @@ class GraphDecoder:
                 qkv, cache, self._tables, slots, positions, mixed, scale=decoder.scale,
                 softcap=config.attention_softcap, window=attention.window,
             )
-            result = linear(mixed, layer.out, layer.out_bias)
+            result = product(mixed, layer.out, layer.out_bias)
             add_norm(result, hidden, layer.block_norm, normed, config.norm_eps)
-            silu_mul(linear(normed, layer.gate_up, layer.gate_up_bias), activated)
-            result = linear(activated, layer.down, layer.down_bias)
+            silu_mul(product(normed, layer.gate_up, layer.gate_up_bias), activated)
+            result = product(activated, layer.down, layer.down_bias)
         add_norm(result, hidden, weights.final_norm, normed, config.norm_eps)
         logits = self._logits[:size]
         logits.copy_(linear(normed, weights.head))

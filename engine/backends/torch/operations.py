@@ -15,6 +15,7 @@ from torch import Tensor
 from engine.backends.torch.attention import Prompts, Singles, Span, attend_paged, attend_span
 from engine.backends.torch.config import DecoderConfig
 from engine.backends.torch.paged_kv import PagedKv
+from engine.backends.torch.quantised import Matrix, product
 from engine.backends.torch.rope import turn
 
 if TYPE_CHECKING:
@@ -36,6 +37,9 @@ def fits_kernels(config: DecoderConfig) -> bool:
 
 
 class Operations(Protocol):
+    def product(self, x: Tensor, matrix: Matrix, bias: Tensor | None = None) -> Tensor:
+        """`x` [tokens, in] times `matrix` [out, in]."""
+
     def norm(self, x: Tensor, weight: Tensor) -> Tensor:
         """Root mean square, Zhang and Sennrich 2019, over the last dimension."""
 
@@ -71,6 +75,9 @@ class AttendedStep(Protocol):
 class PlainOperations:
     def __init__(self, config: DecoderConfig) -> None:
         self._config = config
+
+    def product(self, x: Tensor, matrix: Matrix, bias: Tensor | None = None) -> Tensor:
+        return product(x, matrix, bias)
 
     def norm(self, x: Tensor, weight: Tensor) -> Tensor:
         full = x.float()
@@ -110,6 +117,13 @@ class CudaOperations(PlainOperations):
     def __init__(self, config: DecoderConfig) -> None:
         super().__init__(config)
         self._attention: PagedAttention | None = None
+
+    def product(self, x: Tensor, matrix: Matrix, bias: Tensor | None = None) -> Tensor:
+        if isinstance(matrix, Tensor):
+            return F.linear(x, matrix, bias)
+        from engine.backends.torch.quantised_kernels import product as fast  # noqa: PLC0415 - Triton is CUDA's
+
+        return fast(x, matrix, bias)
 
     def norm(self, x: Tensor, weight: Tensor) -> Tensor:
         return F.rms_norm(x, (x.shape[-1],), weight, self._config.norm_eps)

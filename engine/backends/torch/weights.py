@@ -1,7 +1,7 @@
 """Weights from safetensors, straight to the device, one tensor at a time: a file is mapped, never read whole.
 
-Names are those of transformers. Products that read the same numbers are joined: q, k and v; gate and up. At load, on
-the engine's thread.
+Names are those of transformers. Products that read the same numbers are joined: q, k and v; gate and up. Matrices of
+layers are quantised on the device as they come, where that was asked for. At load, on the engine's thread.
 """
 
 from __future__ import annotations
@@ -16,8 +16,11 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
+from engine.backends.torch.checkpoint_format import CheckpointFormat
+from engine.backends.torch.checkpoints import TENSORS, read_matrix
 from engine.backends.torch.config import DecoderConfig
 from engine.backends.torch.folder import weight_files
+from engine.backends.torch.quantised import Matrix, Quantised, joined, quantise
 from engine.errors import ModelLoadError
 
 # Where the text model's tensors hang in files that hold more than it.
@@ -29,17 +32,17 @@ class LayerWeights:
     """Matrices are [out, in], as on disk. A bias or a norm that the family does not have is None."""
 
     input_norm: Tensor
-    qkv: Tensor                     # q's rows, then k's, then v's
+    qkv: Matrix                     # q's rows, then k's, then v's
     qkv_bias: Tensor | None
     q_norm: Tensor | None
     k_norm: Tensor | None
-    out: Tensor
+    out: Matrix
     out_bias: Tensor | None
     attention_norm: Tensor | None   # of attention's result, where results are normed
     block_norm: Tensor              # before gate and up
-    gate_up: Tensor                 # gate's rows, then up's
+    gate_up: Matrix                 # gate's rows, then up's
     gate_up_bias: Tensor | None
-    down: Tensor
+    down: Matrix
     down_bias: Tensor | None
     output_norm: Tensor | None      # of the block's result, where results are normed
 
@@ -53,21 +56,24 @@ class Weights:
 
     @property
     def num_bytes(self) -> int:
-        tensors = [self.embedding, self.final_norm]
+        parts: list[Matrix] = [self.embedding, self.final_norm]
         for layer in self.layers:
-            tensors += [value for name in layer.__slots__ if isinstance(value := getattr(layer, name), Tensor)]
+            parts += [part for name in layer.__slots__ if isinstance(part := getattr(layer, name), Tensor | Quantised)]
         if self.head is not self.embedding:
-            tensors.append(self.head)
-        return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+            parts.append(self.head)
+        return sum(part.nbytes if isinstance(part, Tensor) else part.num_bytes for part in parts)
 
 
 def read_weights(
     folder: Path, config: DecoderConfig, dtype: torch.dtype, device: torch.device,
-    on_progress: Callable[[float], None] = lambda share: None,
+    weight_format: str | None = None, on_progress: Callable[[float], None] = lambda share: None,
 ) -> Weights:
-    """`on_progress` gets the share that is loaded. Raises ModelLoadError where a tensor is missing or misshapen."""
+    """In a `weight_format` of quantised.py, or as they are on disk. `on_progress` gets the share that is loaded.
+
+    Raises ModelLoadError where a tensor is missing or misshapen.
+    """
     with ExitStack() as files:
-        shelf = _Shelf(folder, dtype, device)
+        shelf = _Shelf(folder, dtype, device, config.checkpoint, weight_format)
         for path in weight_files(folder):
             shelf.add(files.enter_context(_opened(path)))
         embedding = shelf.take("embed_tokens.weight", (config.vocab_size, config.hidden_size))
@@ -94,10 +100,15 @@ def _opened(path: Path) -> Any:
 class _Shelf:
     """All tensors of all files, by their name below the text model's root."""
 
-    def __init__(self, folder: Path, dtype: torch.dtype, device: torch.device) -> None:
+    def __init__(
+        self, folder: Path, dtype: torch.dtype, device: torch.device, checkpoint: CheckpointFormat | None,
+        weight_format: str | None,
+    ) -> None:
         self._folder = folder
         self._dtype = dtype
         self._device = device
+        self._checkpoint = checkpoint
+        self._weight_format = weight_format
         self._files: dict[str, tuple[Any, str]] = {}        # (file, its name there)
 
     def add(self, file: Any) -> None:
@@ -135,32 +146,62 @@ class _Shelf:
         return torch.cat([piece for piece in pieces if piece is not None])
 
 
+    def matrix(self, whole: str, parts: tuple[str, ...], sizes: tuple[int, ...], columns: int) -> Matrix:
+        """As `joined`, of weights, in the form that was asked for. Without `parts` there must be the whole."""
+        if not parts or any(self.has(whole + end) for end in (".weight", TENSORS[0])):
+            made = self._matrix(whole, sum(sizes), columns)
+        else:
+            made = joined([self._matrix(part, size, columns) for part, size in zip(parts, sizes, strict=True)])
+        if self._weight_format is not None and isinstance(made, Tensor):
+            return quantise(made, self._weight_format)
+        return made
+
+    def _matrix(self, name: str, rows: int, columns: int) -> Matrix:
+        if self._checkpoint is None or self.has(f"{name}.weight"):
+            return self.take(f"{name}.weight", (rows, columns))
+        try:
+            matrix = read_matrix(lambda end: self._as_it_is(name + end), self._checkpoint, self._dtype)
+        except ValueError as error:
+            raise ModelLoadError(
+                f"{name} of {self._folder.name} cannot be read: {error}. Download the model again."
+            ) from error
+        if tuple(matrix.shape) != (rows, columns):
+            raise ModelLoadError(
+                f"{name} of {self._folder.name} is {tuple(matrix.shape)}, though config.json says {(rows, columns)}. "
+                "Download the model again."
+            )
+        return matrix
+
+    def _as_it_is(self, name: str) -> Tensor | None:
+        if name not in self._files:
+            return None
+        file, full_name = self._files[name]
+        tensor: Tensor = file.get_tensor(full_name)
+        return tensor.to(self._device)
+
+
 def _layer(shelf: _Shelf, config: DecoderConfig, root: str) -> LayerWeights:
     hidden, inner = config.hidden_size, config.intermediate_size
     q_size, kv_size = config.num_heads * config.head_dim, config.num_kv_heads * config.head_dim
     attention, block = f"{root}self_attn.", f"{root}mlp."
     qkv_parts = tuple(f"{attention}{name}_proj" for name in "qkv"), (q_size, kv_size, kv_size)
     gate_parts = (f"{block}gate_proj", f"{block}up_proj"), (inner, inner)
-    qkv = shelf.joined(f"{attention}qkv_proj", *qkv_parts, ".weight", hidden)
-    gate_up = shelf.joined(f"{block}gate_up_proj", *gate_parts, ".weight", hidden)
-    if qkv is None or gate_up is None:
-        raise ModelLoadError(f"{root} lacks its matrices. Download the model again.")
     normed = config.norms_outputs
     return LayerWeights(
         input_norm=_norm(shelf, config, f"{root}input_layernorm.weight"),
-        qkv=qkv,
+        qkv=shelf.matrix(f"{attention}qkv_proj", *qkv_parts, hidden),
         qkv_bias=shelf.joined(f"{attention}qkv_proj", *qkv_parts, ".bias"),
         q_norm=_head_norm(shelf, config, f"{attention}q_norm.weight"),
         k_norm=_head_norm(shelf, config, f"{attention}k_norm.weight"),
-        out=shelf.take(f"{attention}o_proj.weight", (hidden, q_size)),
+        out=shelf.matrix(f"{attention}o_proj", (), (hidden,), q_size),
         out_bias=shelf.take_optional(f"{attention}o_proj.bias", (hidden,)),
         attention_norm=_norm(shelf, config, f"{root}post_attention_layernorm.weight") if normed else None,
         block_norm=_norm(
             shelf, config, f"{root}{'pre_feedforward_layernorm' if normed else 'post_attention_layernorm'}.weight"
         ),
-        gate_up=gate_up,
+        gate_up=shelf.matrix(f"{block}gate_up_proj", *gate_parts, hidden),
         gate_up_bias=shelf.joined(f"{block}gate_up_proj", *gate_parts, ".bias"),
-        down=shelf.take(f"{block}down_proj.weight", (hidden, inner)),
+        down=shelf.matrix(f"{block}down_proj", (), (hidden,), inner),
         down_bias=shelf.take_optional(f"{block}down_proj.bias", (hidden,)),
         output_norm=_norm(shelf, config, f"{root}post_feedforward_layernorm.weight") if normed else None,
     )

@@ -11,13 +11,14 @@ import torch
 from engine.backends.torch.attention import Span, attend_paged
 from engine.backends.torch.config import Attention, DecoderConfig, Rope
 from engine.backends.torch.paged_kv import BLOCK_SIZE, PagedKv
+from engine.backends.torch.quantised import Quantised, quantise
 from engine.backends.torch.rope import rotary_tables, turn
 
 pytest.importorskip("triton")
 if not torch.cuda.is_available() and os.environ.get("TRITON_INTERPRET") != "1":
     pytest.skip("kernels need CUDA, or Triton's interpreter", allow_module_level=True)
 
-from engine.backends.torch import kernels
+from engine.backends.torch import kernels, quantised_kernels
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 DTYPE = torch.bfloat16 if DEVICE.type == "cuda" else torch.float32
@@ -60,6 +61,20 @@ def test_a_row_times_a_matrix(size_out: int, size_in: int, biased: bool) -> None
     x, weight = _random(1, size_in), _random(size_out, size_in) / size_in**0.5
     bias = _random(size_out) if biased else None
     torch.testing.assert_close(kernels.linear(x, weight, bias), torch.nn.functional.linear(x, weight, bias), **CLOSE)
+
+
+@pytest.mark.parametrize("kind", ["fp8", "int8", "int4"])
+@pytest.mark.parametrize(("size_out", "size_in"), [(7, 64), (300, 576), (96, 4096), (130, 1536)])
+@pytest.mark.parametrize("rows", [1, 3, 20, 70, 200])
+def test_a_product_with_a_quantised_matrix(kind: str, size_out: int, size_in: int, rows: int) -> None:
+    matrix = quantise(_random(size_out, size_in) / size_in**0.5, kind)
+    x, bias = _random(rows, size_in), _random(size_out)
+    assert isinstance(matrix, Quantised)
+    plain = torch.nn.functional.linear(x, matrix.plain(x.dtype), bias)
+    rounded = {"rtol": 0.1, "atol": 0.1} if kind == "fp8" and rows >= quantised_kernels.LEAST_FP8_ROWS else CLOSE
+    torch.testing.assert_close(quantised_kernels.product(x, matrix, bias), plain, **rounded)
+    if matrix.zeros is not None:
+        torch.testing.assert_close(quantised_kernels.plain_of_4(matrix, x.dtype), matrix.plain(x.dtype), **CLOSE)
 
 
 def test_gathered_keys_and_values_are_those_of_the_cache() -> None:

@@ -17,14 +17,14 @@ TEMPLATE = (
 )
 
 
-def write_tiny_folder(folder: Path, *, seed: int = 1, head_dim: int = 8) -> Path:
+def write_tiny_folder(folder: Path, *, seed: int = 1, head_dim: int = 8, hidden_size: int = 32) -> Path:
     """With this seed its texts come to an end under the grammars of the conformance suite."""
     folder.mkdir(parents=True, exist_ok=True)
     torch.manual_seed(seed)
     config = transformers.LlamaConfig(
-        vocab_size=VOCAB_SIZE, hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4,
-        num_key_value_heads=2, head_dim=head_dim, max_position_embeddings=2048, eos_token_id=VOCAB_SIZE - 1,
-        bos_token_id=256,
+        vocab_size=VOCAB_SIZE, hidden_size=hidden_size, intermediate_size=64, num_hidden_layers=2,
+        num_attention_heads=4, num_key_value_heads=2, head_dim=head_dim, max_position_embeddings=2048,
+        eos_token_id=VOCAB_SIZE - 1, bos_token_id=256,
     )
     model = transformers.LlamaForCausalLM(config).float()
     with torch.no_grad():
