@@ -27,8 +27,8 @@ from ui.models.get_button import GetButton, Wanted
 from ui.models.head import FIND, INSTALLED, back_link
 from ui.models.model_card import readable
 from ui.models.names import repo_name
-from ui.models.refresher import Refresher
 from ui.models.results import about, parameters
+from ui.refreshing import show_changes
 from ui.words import context, size
 
 
@@ -70,7 +70,7 @@ class HubModelPage:
         with self._body, tag("div", "nk-waiting"):
             tag("span", "nk-spin nk-spin-ember")
             tag("span", text=t("hub-asking"))
-        Refresher(self._services, self._client, self._frame.user.id, place, {"downloads", "models"}, self._show_gets)
+        show_changes(self._services, self._client, self._frame.user.id, place, {"downloads", "models"}, self._show_gets)
         background_tasks.create(self._load(), name="refresh hub model", context=place)
 
     async def _load(self) -> None:
