@@ -25,7 +25,7 @@ from ui.components.frame import Frame, narrow_head, rail
 from ui.components.native import VALUE, SelectField
 from ui.components.text import live, put
 from ui.language import t, told
-from ui.models.get_button import GetButton
+from ui.models.get_button import GetButton, show_gets
 from ui.models.head import FIND, INSTALLED, models_head
 from ui.models.results import result_rows, starter_row
 from ui.refreshing import show_changes
@@ -224,7 +224,4 @@ class FindPage:
         await self._show_gets()
 
     async def _show_gets(self) -> None:
-        statuses = self._services.downloads.list()
-        models = [entry.model for entry in await self._services.models.list()]
-        for each in self._buttons:
-            each.show(statuses, models)
+        await show_gets(self._services, self._buttons)
