@@ -49,7 +49,6 @@ class ChatPage:
         self._user: User = frame.user
         self._conversation: Conversation | None = None
         self._wanted_id: str | None = None          # the chat that was asked for last; shown as soon as it is read
-        self._messages: Sequence[ThreadMessage] = ()    # of the branch that is shown
         self._chosen = ChosenModel(services, model_id)
         self._address = Address(client)
         self._refreshing = Refreshing(client, "refresh chat page", self._refresh)
@@ -58,7 +57,7 @@ class ChatPage:
             shown=lambda: self._wanted_id,
         ))
         self._setup = SetupRoom(services, self._user.id, SetupActions(
-            changed=self._show_setup, forget_model=self._forget_model, refuse=self._refuse
+            changed=self._show_setup, forget_model=self._chosen.forget, refuse=self._refuse
         ))
         self._head = ChatHead(HeadActions(
             choose_model=self._choose_model, choose_preset=self._setup.choose_preset, set_temporary=self._set_temporary,
@@ -106,7 +105,7 @@ class ChatPage:
             await self._end_temporary()
         self._conversation = read.conversation if read else None
         if read is not None:
-            self._chosen.model_id = None        # each chat has its own
+            self._chosen.forget()       # each chat has its own
         self._setup.begin(self._conversation)
         self._room.fill(self._conversation, is_found=is_found)
         with self._room.body:   # not in the slot of what was clicked: that may be gone, and words know their page by it
@@ -193,9 +192,6 @@ class ChatPage:
         self._show_models()
         self._mark_stale("context")
 
-    def _forget_model(self) -> None:
-        self._chosen.model_id = None
-
     async def _think(self, first: bool) -> None:
         await self._setup.change("reasoning", first)
 
@@ -245,7 +241,6 @@ class ChatPage:
 
     def _show_messages(self, messages: Sequence[ThreadMessage]) -> None:
         if self._room.talk is not None and self._conversation is not None:
-            self._messages = messages
             self._room.talk.show(self._conversation, messages, self._chosen.by_id)
 
     def _show_setup(self) -> None:
@@ -265,15 +260,12 @@ class ChatPage:
 
     async def _show_context(self) -> None:
         """How full the chosen model's window is with this chat."""
-        talk, conversation, chosen = self._room.talk, self._conversation, self._chosen.of(self._setup.setup)
-        if talk is None or conversation is None or chosen is None:
+        talk, chosen = self._room.talk, self._chosen.of(self._setup.setup)
+        if talk is None or chosen is None:
             return
-        thread = [item.message for item in self._messages]
-        use = await self._services.meter.measure(
-            thread, chosen.model, conversation.when_full, conversation.system_prompt
-        )
+        use = await talk.context_use(chosen.model)
         if talk is self._room.talk:     # else its reader has gone on to another chat meanwhile
-            self._head.show_context(use if thread else None)
+            self._head.show_context(use)
 
     async def _choose_when_full(self, when_full: WhenFull) -> None:
         await self._setup.change("when_full", when_full)
