@@ -11,12 +11,12 @@ import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
-from urllib.parse import unquote, urlsplit
 
 import typer
 
 from app.commands import DataDir, load_settings, print_table, with_services
 from app.download_progress import ProgressLine
+from app.download_target import Target, parse_target
 from app.hub.disk import in_gb
 
 if TYPE_CHECKING:
@@ -31,11 +31,7 @@ SHORT_ID_CHARS = 8
 
 _FORMATS = ("gguf", "safetensors", "any")
 _SORTS = {"downloads": "downloads", "likes": "likes", "updated": "lastModified", "trending": "trendingScore"}
-_HUB_HOSTS = ("huggingface.co", "www.huggingface.co", "hf.co")
 
-Target = Annotated[
-    str, typer.Argument(metavar="REPO[:QUANT]", help="As owner/name, owner/name:Q4_K_M or owner/name/file.gguf.")
-]
 Which = Annotated[
     str, typer.Argument(metavar="DOWNLOAD", help="Its ID, as `models downloads` shows it, or REPO[:QUANT].")
 ]
@@ -191,25 +187,6 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "search": search, "files": files, "pull": pull, "downloads": list_downloads, "pause": pause, "resume": resume,
     "cancel": cancel, "token": token,
 }
-
-
-def parse_target(text: str) -> tuple[str, str]:
-    """(repository, quantisation or file or ""), also of an address as a browser shows it."""
-    text = text.strip().removeprefix("hf.co/").removeprefix("huggingface.co/")
-    if text.startswith(("https://", "http://")):
-        url = urlsplit(text)
-        if url.hostname not in _HUB_HOSTS:
-            raise typer.BadParameter(f"{url.hostname} is not the hub. Write the model as owner/name.")
-        parts = [unquote(part) for part in url.path.strip("/").split("/")]
-        if parts[2:3] and parts[2] in ("blob", "resolve", "tree"):
-            parts[2:4] = []             # and the branch
-        text = "/".join(parts)
-    owner, _, rest = text.partition("/")
-    name, slash, file = rest.partition("/")
-    name, colon, quantisation = name.partition(":")
-    if not owner or not name or (slash and colon):
-        raise typer.BadParameter(f"'{text}' is no model. Write it as owner/name, owner/name:QUANT or owner/name/FILE")
-    return f"{owner}/{name}", file or quantisation
 
 
 # --- following ------------------------------------------------------------------------------------------------------

@@ -15,7 +15,6 @@ from engine.backends.base import Backend, BackendInfo, Tokenizer
 from engine.engine import EngineMetrics
 from engine.errors import ContextLengthExceeded, EngineError, EngineFailed, InvalidRequest, QueueFull
 from engine.request import FinishReason, Request
-from engine.scheduler import max_sequence_tokens
 from engine.worker import CoreOutput, EngineWorker
 
 __all__ = ["CoreOutput", "EngineCore", "check_request"]
@@ -179,7 +178,7 @@ def check_request(request: Request, info: BackendInfo) -> None:
     num_prompt_tokens = len(request.prompt_token_ids)
     if num_prompt_tokens == 0:
         raise InvalidRequest("The prompt is empty. Give at least one token to continue.", param="prompt")
-    max_tokens = max_sequence_tokens(info)
+    max_tokens = info.max_sequence_tokens
     if num_prompt_tokens >= max_tokens:
         raise ContextLengthExceeded(num_prompt_tokens=num_prompt_tokens, max_model_len=max_tokens)
     if min(request.prompt_token_ids) < 0 or max(request.prompt_token_ids) >= info.vocab_size:

@@ -5,25 +5,25 @@ load it on the engine's thread. Called on the event loop by the registry of engi
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import structlog
 
 from engine.core import EngineCore
-from engine.engine import Engine, EngineInfo
+from engine.engine import Engine
 from engine.errors import ModelLoadError
 from engine.gguf import GgufHeader, read_header
 from engine.hardware import Machine, cpu_device, find_gpus, gpu_device, inspect_machine
-from engine.load_defaults import DEFAULT_SYSTEM_PROMPT as DEFAULT_SYSTEM_PROMPT
 from engine.load_embedding import plan_embedding, start_embedding
+from engine.load_local import DEFAULT_SYSTEM_PROMPT as DEFAULT_SYSTEM_PROMPT
+from engine.load_local import info_of, local_engine
 from engine.load_torch import plan_torch, start_torch
-from engine.local import LocalEngine
 from engine.lora import read_adapters
 from engine.memory import DeviceFacts, MemoryPlan, plan
 from engine.memory import LoadLimits as LoadLimits
 from engine.model_spec import ModelSpec as ModelSpec
 from engine.model_spec import facts_of, with_draft
-from engine.scheduler import max_sequence_tokens
 from engine.select import select_backend
 from engine.step_budget import ATTENTION_TILE_TOKENS
 from engine.thread_counts import threads_for
@@ -102,14 +102,14 @@ async def _load(spec: ModelSpec, limits: LoadLimits) -> Engine:
         memory_plan = plan(facts, host, limits)
     draft = await _try_draft(spec, draft_header, candidate.num_threads, machine, limits) if draft_header else None
     core = await _start_core(spec, candidate, trial, memory_plan, limits, draft)
-    try:
-        info = _info(spec, header, memory_plan, core, limits)
-        return LocalEngine(
-            core, info, default_system_prompt=DEFAULT_SYSTEM_PROMPT, chat_template=spec.chat_template
-        )
-    except BaseException:
-        await core.close()
-        raise
+    info = replace(
+        info_of(spec, core, quantisation=header.quantisation, kv_bytes=memory_plan.kv_bytes),
+        cache_bytes=core.info.cache_bytes,
+        kv_type=limits.kv_type,
+        gpu_layers=memory_plan.gpu_layers,
+        gpu_kv_bytes=memory_plan.gpu.kv_bytes if memory_plan.gpu else 0,
+    )
+    return await local_engine(spec, core, info)
 
 
 async def choose_gpu(limits: LoadLimits) -> tuple[int, DeviceFacts | None]:
@@ -155,29 +155,6 @@ async def _start_core(
         draft=draft,
     )
     return await EngineCore.start(spec.model_id, lambda: LlamaCppBackend(config), max_queue=limits.max_queue)
-
-
-def _info(
-    spec: ModelSpec, header: GgufHeader, memory_plan: MemoryPlan, core: EngineCore, limits: LoadLimits
-) -> EngineInfo:
-    backend = core.info
-    return EngineInfo(
-        model_id=spec.model_id,
-        name=spec.name,
-        version=spec.version,
-        backend=f"{backend.name} {backend.version}",
-        device=backend.device,
-        quantisation=header.quantisation,
-        max_model_len=max_sequence_tokens(backend),
-        max_num_seqs=backend.max_num_seqs,
-        has_chat_template=(spec.chat_template or core.tokenizer.chat_template) is not None,
-        weight_bytes=backend.weight_bytes,
-        kv_bytes=memory_plan.kv_bytes,
-        cache_bytes=backend.cache_bytes,
-        kv_type=limits.kv_type,
-        gpu_layers=memory_plan.gpu_layers,
-        gpu_kv_bytes=memory_plan.gpu.kv_bytes if memory_plan.gpu else 0,
-    )
 
 
 # -- a draft model -----------------------------------------------------------------------------------------------------

@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Final
 
 from engine.backends.torch.folder import ModelFolder, read_folder
 from engine.core import EngineCore
-from engine.engine import EngineInfo
 from engine.errors import OutOfMemory
 from engine.hardware import Machine
-from engine.load_defaults import DEFAULT_SYSTEM_PROMPT
+from engine.load_local import info_of, local_engine
 from engine.local import LocalEngine
 from engine.memory import LoadLimits, MemoryPlan, ModelFacts, WeightFormat, plan
 from engine.model_spec import ModelSpec
 from engine.safetensors import read_safetensors
-from engine.scheduler import max_sequence_tokens
 
 if TYPE_CHECKING:
     from engine.backends.torch.device import TorchDevice
@@ -47,27 +45,9 @@ async def start_torch(spec: ModelSpec, machine: Machine, limits: LoadLimits) -> 
     memory_plan = _plan(spec, folder, device, limits)
     block_bytes = folder.kv_bytes_per_token(device.dtype) * BLOCK_TOKENS
     core = await _start_core(spec, folder, device, memory_plan, limits, machine)
-    try:
-        backend = core.info
-        info = EngineInfo(
-            model_id=spec.model_id,
-            name=spec.name,
-            version=spec.version,
-            backend=f"{backend.name} {backend.version}",
-            device=backend.device,
-            quantisation=(limits.weight_format or folder.format_name).upper(),
-            max_model_len=max_sequence_tokens(backend),
-            max_num_seqs=backend.max_num_seqs,
-            has_chat_template=(spec.chat_template or core.tokenizer.chat_template) is not None,
-            weight_bytes=backend.weight_bytes,
-            kv_bytes=backend.num_blocks * block_bytes,
-        )
-        return LocalEngine(
-            core, info, default_system_prompt=DEFAULT_SYSTEM_PROMPT, chat_template=spec.chat_template
-        )
-    except BaseException:
-        await core.close()
-        raise
+    quantisation = (limits.weight_format or folder.format_name).upper()
+    kv_bytes = core.info.num_blocks * block_bytes
+    return await local_engine(spec, core, info_of(spec, core, quantisation=quantisation, kv_bytes=kv_bytes))
 
 
 async def _start_core(

@@ -27,7 +27,6 @@ from engine.params import MAX_SEED, SamplingParams
 from engine.parsers.base import Asked, Parser
 from engine.parsers.choose import choose
 from engine.request import FinishReason, Request
-from engine.scheduler import max_sequence_tokens
 
 
 class LocalEngine:
@@ -141,7 +140,7 @@ class LocalEngine:
                 f"logit_bias names token {unknown}; token ids of this model are 0 to {vocab_size - 1}.",
                 param="logit_bias",
             )
-        room = max_sequence_tokens(self._core.info) - len(prompt_token_ids)
+        room = self._core.info.max_sequence_tokens - len(prompt_token_ids)
         return Request(
             request_id=f"{random.getrandbits(128):032x}",
             prompt_token_ids=tuple(prompt_token_ids),

@@ -31,6 +31,15 @@ class EngineCounters:
     _second_tokens: int = 0
     _seconds_before: tuple[tuple[int, int], ...] = ()
 
+    def observe_prompt(self, sequence: Sequence) -> None:
+        """It was admitted, for the first time."""
+        self.prompt_tokens += sequence.num_prompt_tokens
+        self.cached_prompt_tokens += sequence.num_cached_tokens
+
+    def observe_proposed(self, num_proposed: int, *, num_accepted: int) -> None:
+        self.proposed_tokens += num_proposed
+        self.accepted_tokens += num_accepted
+
     def observe_tokens(self, sequence: Sequence, num_tokens: int, now_s: float) -> None:
         """A step brought a sequence tokens. `now_s` is of the clock of `Request.arrival_s`."""
         if sequence.last_token_s is None:
@@ -38,6 +47,7 @@ class EngineCounters:
         else:
             self.inter_token.observe(now_s - sequence.last_token_s)
         sequence.last_token_s = now_s
+        self.output_tokens += num_tokens
         second = int(now_s)
         if second != self._second:
             self._seconds_before = (*self._seconds_before[-RATE_WINDOW_S:], (self._second, self._second_tokens))

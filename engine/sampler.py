@@ -9,25 +9,22 @@ likeliest token is allowed, that is all that is asked.
 from __future__ import annotations
 
 import functools
-import threading
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.batch import BatchRow, SampledToken, SamplingInput
+from engine.draw import Weights, draw
 from engine.errors import EngineFailed
 from engine.params import SamplingParams
 
 Logits = NDArray[np.float32]
 TokenIds = NDArray[np.intp]
-Weights = NDArray[np.float32]        # exact enough for chances, and numpy's exp of them is ten times as fast
 
 LOWEST_TEMPERATURE = 1e-20   # below it, differences of logits would be infinite
 GROUPS_A_WINNER = 4          # of the largest values, each is looked for among so many groups' maxima
-DRAW_WIDTH = 256             # weights that are added up one by one; more are taken together first
 ROUNDING = 1e-5              # more than a 32-bit sum of a vocabulary, added in pairs, may be off
 
 
@@ -48,7 +45,7 @@ def sample(logits: Logits, row: SamplingInput) -> SampledToken:
         token_id = _likeliest(adjusted(logits, row), row)
     else:
         token_ids, weights = weighed(logits, row)
-        token_id = int(token_ids[_draw(weights, row)])
+        token_id = int(token_ids[draw(weights, row)])
     if params.logprobs is None:
         return SampledToken(token_id)
     return _with_logprobs(logits, token_id, params.logprobs)
@@ -241,56 +238,6 @@ def _ranked(values: Logits) -> TokenIds:
 def _nucleus_size(weights: Weights, wanted: float) -> int:
     """How many of the first weights it takes to reach `wanted`, the one that reaches it included."""
     return int(np.searchsorted(np.cumsum(weights, dtype=np.float64), wanted, side="left")) + 1
-
-
-def _draw(weights: Weights, row: SamplingInput) -> int:
-    """An index, by inverse transform."""
-    if weights.size == 1:
-        return 0
-    uniform = uniform_of(row)
-    if weights.size <= DRAW_WIDTH:
-        return _place(weights, uniform)[0]
-    num_groups = weights.size // DRAW_WIDTH
-    sums = weights[: num_groups * DRAW_WIDTH].reshape(num_groups, DRAW_WIDTH).sum(axis=1)
-    rest = weights[num_groups * DRAW_WIDTH :].sum()
-    group, within = _place(np.append(sums, rest), uniform)
-    start = group * DRAW_WIDTH
-    return start + _place(weights[start : start + DRAW_WIDTH], within)[0]
-
-
-class _Generator(threading.local):
-    """Philox, one a thread: to set its key takes a tenth of the time that making one with that key does."""
-
-    def __init__(self) -> None:
-        self._philox = np.random.Philox(key=0)
-
-    def first(self, *key: int) -> int:
-        state: Any = {                           # plain tuples will do, and are read faster than arrays
-            "bit_generator": "Philox",
-            "state": {"counter": (0, 0, 0, 0), "key": key},
-            "buffer": (0, 0, 0, 0), "buffer_pos": 4, "has_uint32": 0, "uinteger": 0,
-        }
-        self._philox.state = state
-        return int(self._philox.random_raw())
-
-
-_generator = _Generator()
-
-
-def uniform_of(row: SamplingInput) -> float:
-    """[0, 1), all 53 bits of a double. Counter-based, so that each position has its own number and no state."""
-    position = len(row.token_ids) - row.num_prompt_tokens
-    return (_generator.first(row.seed, position) >> 11) * 2.0**-53
-
-
-def _place(weights: Weights, uniform: float) -> tuple[int, float]:
-    """Where this share of the whole falls, and how far into that weight: [0, 1). Never on a weight of 0."""
-    cumulative = np.cumsum(weights, dtype=np.float64)
-    point = uniform * cumulative[-1]
-    last = int(np.searchsorted(cumulative, cumulative[-1], side="left"))      # that is not 0
-    index = min(int(np.searchsorted(cumulative, point, side="right")), last)
-    before = cumulative[index - 1] if index else 0.0
-    return index, min(max(float((point - before) / weights[index]), 0.0), 1.0 - 2.0**-53)
 
 
 def _with_logprobs(logits: Logits, token_id: int, num_top: int) -> SampledToken:

@@ -42,7 +42,7 @@ class Scheduler:
         clock_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._info = info
-        self._window = max_sequence_tokens(info)
+        self._window = info.max_sequence_tokens
         self._eog_token_ids = eog_token_ids
         self.blocks = BlockManager(
             num_blocks=info.num_blocks, block_size=info.block_size, prefix_cache=info.prefix_cache, disk=disk
@@ -134,11 +134,9 @@ class Scheduler:
             self.blocks.publish(sequence, row.position)
             if row.num_proposed:
                 self.blocks.trim(sequence)
-                self.counters.proposed_tokens += row.num_proposed
-                self.counters.accepted_tokens += len(sampled) - 1
+                self.counters.observe_proposed(row.num_proposed, num_accepted=len(sampled) - 1)
             if news.tokens:
                 self.counters.observe_tokens(sequence, len(news.tokens), now_s)
-                self.counters.output_tokens += len(news.tokens)
             if news.finish_reason is not None:
                 self._end(sequence, news.finish_reason)
             if news.tokens or news.finish_reason is not None:
@@ -276,8 +274,7 @@ class Scheduler:
         sequence.num_computed_tokens = num_cached_tokens
         if sequence.num_preemptions == 0:
             sequence.num_cached_tokens = num_cached_tokens
-            self.counters.prompt_tokens += sequence.num_prompt_tokens
-            self.counters.cached_prompt_tokens += num_cached_tokens
+            self.counters.observe_prompt(sequence)
 
     def _preempt(self, sequence: Sequence) -> None:
         """Back to the front of the queue. Its full blocks stay findable, so it comes back almost for free."""
@@ -299,11 +296,3 @@ class Scheduler:
         self._running.leave(sequence, self.blocks.release(sequence))
         self._speculation.forget(sequence)
         self._queue_changed = True
-
-
-def max_sequence_tokens(info: BackendInfo) -> int:
-    """Tokens, prompt and output, that one sequence may have: the window, or all blocks if they hold less.
-
-    A sequence alone can therefore always grow to its end, and preemption always comes to rest.
-    """
-    return min(info.max_model_len, info.num_blocks * info.block_size)

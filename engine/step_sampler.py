@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.batch import BatchRow, SampledToken, SamplingInput
+from engine.draw import Weights, uniform_of
 from engine.likeliest import Likeliest, LikeliestFinder
-from engine.sampler import ROUNDING, Logits, TokenIds, Weights, adjusts, sample_row, uniform_of, weights_of
+from engine.sampler import ROUNDING, Logits, TokenIds, adjusts, sample_row, weights_of
 
 NUM_LIKELIEST = 64           # top-p is looked for among so many; top-k among as many as it asks for, but at most
 MAX_LIKELIEST = 128          # so many

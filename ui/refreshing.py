@@ -1,4 +1,4 @@
-"""Brings an open page up to date, once for however much changed meanwhile. On the event loop; a page has one."""
+"""Brings an open page up to date, once for however much changed meanwhile. On the event loop."""
 
 from __future__ import annotations
 
@@ -6,6 +6,23 @@ from collections.abc import Awaitable, Callable
 
 from nicegui import Client, background_tasks
 from nicegui.element import Element
+
+from app.services.changes import Change
+from app.services.container import Services
+
+
+def show_changes(
+    services: Services, client: Client, user_id: str, place: Element, kinds: set[str],
+    show: Callable[[], Awaitable[None]],
+) -> None:
+    """While the page is there, `show()` reads the services again whenever something of these kinds changed."""
+    refreshing = Refreshing(client, "refresh page", lambda _stale: show())
+
+    def on_change(change: Change) -> None:
+        if change.kind in kinds:
+            refreshing.mark(change.kind, place)
+
+    client.on_delete(services.changes.watch(user_id, on_change))
 
 
 class Refreshing:

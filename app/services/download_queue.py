@@ -14,8 +14,8 @@ from typing import Any
 
 import structlog
 
-from app.errors import AppError, Conflict, said
-from app.hub.disk import Disk, NoRoom
+from app.errors import Conflict
+from app.hub.disk import Disk
 from app.hub.files import RemoteFile
 from app.hub.layout import Layout, layout_of
 from app.hub.pace import Patience
@@ -24,7 +24,7 @@ from app.instance import AlreadyRunning, Instance
 from app.language import Said, kept
 from app.services.changes import Change, Changes
 from app.services.download_rules import DownloadRules, RuleBook
-from app.services.download_status import DownloadStatus, Meter, status_of_row, status_of_running
+from app.services.download_status import DownloadStatus, Meter, status_of_row, status_of_running, stopped_by
 from app.services.hub import HubService
 from app.settings import Settings
 from store import downloads
@@ -222,7 +222,7 @@ class DownloadQueue:
             row.done_bytes = progress.done_bytes
             raise
         except Exception as error:      # noqa: BLE001  whatever it was, the row says so
-            state, reason = _why(error)
+            state, reason = stopped_by(error)
             row.done_bytes = progress.done_bytes
             await self.change(row, state=state, reason=reason, done_bytes=progress.done_bytes)
             log.warning("a download stopped", repo=row.repo, label=row.label, state=state.value, reason=reason)
@@ -295,15 +295,3 @@ class DownloadQueue:
             return Instance.claim(self._settings.data_dir / "downloads")
         except AlreadyRunning:
             return None
-
-
-def _why(error: Exception) -> tuple[DownloadState, str]:
-    match error:
-        case NoRoom():
-            return DownloadState.PAUSED, said(error)
-        case AppError() | StoreError():
-            return DownloadState.FAILED, said(error)
-        case OSError():
-            return DownloadState.FAILED, Said("download-not-written", detail=str(error.strerror or error))
-    log.error("a download broke", exc_info=error)
-    return DownloadState.FAILED, Said("download-broke")

@@ -1,4 +1,6 @@
-"""How far a download is, for pages, the API and the terminal: values, and the meter that knows the rate."""
+"""How far a download is, and why it goes no further, for pages, the API and the terminal: values, and the meter that
+knows the rate.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +8,18 @@ from collections import deque
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+import structlog
+
+from app.errors import AppError, said
+from app.hub.disk import NoRoom
 from app.hub.transfer import Progress
-from app.language import said_again
+from app.language import Said, said_again
+from store.errors import StoreError
 from store.tables import Download, DownloadState
 
 WINDOW_S = 10.0             # over which the rate is measured: long enough to be read, short enough to follow the line
+
+log = structlog.get_logger(__name__)
 
 
 @dataclass(slots=True)
@@ -81,3 +90,16 @@ def status_of_running(row: Download, progress: Progress, meter: Meter) -> Downlo
         bytes_per_s=rate,
         remaining_s=left / rate if rate else None,
     )
+
+
+def stopped_by(error: Exception) -> tuple[DownloadState, str]:
+    """The state and the reason of a download that raised this."""
+    match error:
+        case NoRoom():
+            return DownloadState.PAUSED, said(error)
+        case AppError() | StoreError():
+            return DownloadState.FAILED, said(error)
+        case OSError():
+            return DownloadState.FAILED, Said("download-not-written", detail=str(error.strerror or error))
+    log.error("a download broke", exc_info=error)
+    return DownloadState.FAILED, Said("download-broke")

@@ -26,6 +26,7 @@ from app.formats.file_names import safe_name
 from app.formats.reader import Skipped, read_conversations
 from app.language import Said
 from app.services.changes import Change, Changes
+from app.services.chunks import in_pieces
 from app.services.conversations import NEW_TITLE, clean_title, title_from
 from app.services.parameters import MAX_SYSTEM_PROMPT_CHARS, checked_parameters, checked_system_prompt
 from app.settings import Settings
@@ -40,7 +41,6 @@ T = TypeVar("T")
 
 MAX_LISTED = 500                # of what was skipped; the rest is only counted
 ANNOUNCE_INTERVAL_S = 0.5
-WRITE_BYTES = 2**20             # of an upload at a time
 KEPT_FREE_BYTES = 256 * 2**20   # on the disk, beside an upload and what becomes of it
 
 log = structlog.get_logger(__name__)
@@ -162,18 +162,14 @@ class ImportService:
         self, ongoing: Import, path: Path, chunks: AsyncIterable[bytes], num_bytes: int | None
     ) -> None:
         ongoing.progress.num_bytes = num_bytes or 0
-        waiting, num_received = bytearray(), 0
+        num_received = 0
         file = await self._on_disk(self._create, path, num_bytes or 0)
         try:
-            async for chunk in chunks:
-                waiting += chunk
-                num_received += len(chunk)
+            async for piece in in_pieces(chunks):
+                num_received += len(piece)
                 if num_received > self.max_bytes:
                     raise TooLarge(Said("error-import-large", count=self.max_bytes))
-                if len(waiting) >= WRITE_BYTES:
-                    await self._on_disk(file.write, waiting)
-                    waiting = bytearray()
-            await self._on_disk(file.write, waiting)
+                await self._on_disk(file.write, piece)
         finally:
             await asyncio.to_thread(file.close)
         if num_received == 0:

@@ -17,11 +17,11 @@ from app.hub.disk import KEPT_FREE_BYTES, free_bytes
 from app.hub.layout import PART_ENDING
 from app.hub.names import safe_component
 from app.language import Said
+from app.services.chunks import in_pieces
 from app.services.models import ModelService
 from app.settings import Settings
 from store.tables import Model
 
-WRITE_BYTES = 1 << 20
 FOLDER = "uploads"
 ENDING = ".gguf"
 
@@ -67,15 +67,11 @@ class ModelUploads:
 
     async def _receive(self, part: Path, place: Path, chunks: AsyncIterable[bytes], num_bytes: int | None) -> None:
         file = await self._on_disk(_create, part, place)
-        waiting, num_received = bytearray(), 0
+        num_received = 0
         try:
-            async for chunk in chunks:
-                waiting += chunk
-                num_received += len(chunk)
-                if len(waiting) >= WRITE_BYTES:
-                    await self._on_disk(file.write, waiting)
-                    waiting = bytearray()
-            await self._on_disk(file.write, waiting)
+            async for piece in in_pieces(chunks):
+                num_received += len(piece)
+                await self._on_disk(file.write, piece)
         finally:
             await asyncio.to_thread(file.close)
         if num_received == 0 or (num_bytes is not None and num_received != num_bytes):

@@ -22,7 +22,7 @@ class BackendInfo:
     num_blocks: int
     max_num_seqs: int
     max_num_batched_tokens: int
-    max_model_len: int             # tokens a sequence may have, prompt and output
+    max_model_len: int             # the window, in tokens
     vocab_size: int
     prefix_cache: bool
     num_tokens_ahead: int = 0      # whose blocks a running sequence should have before they are asked for
@@ -31,6 +31,14 @@ class BackendInfo:
     weight_bytes: int = 0
     kv_bytes: int = 0              # resident for running sequences
     cache_bytes: int = 0           # at most, for idle prefixes
+
+    @property
+    def max_sequence_tokens(self) -> int:
+        """That one sequence may have, prompt and output: the window, or all blocks if they hold less.
+
+        A sequence alone can therefore always grow to its end, and preemption always comes to rest.
+        """
+        return min(self.max_model_len, self.num_blocks * self.block_size)
 
 
 class Tokenizer(Protocol):

@@ -7,18 +7,12 @@ What comes out does not depend on how the text was cut into pieces, and nothing 
 from __future__ import annotations
 
 import json
-import re
 import secrets
-from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias, TypeVar
+from typing import Any, ClassVar
 
 from engine.engine import ToolCallDelta
-
-T = TypeVar("T")
-Steps: TypeAlias = Generator[None, None, T]      # a reader that waits, at each `yield`, for more text to be held
-
-_NAME = re.compile(r"[\w.:/-]*")
+from engine.parsers.pieces import EndOfText, NotACall, PieceReader, Steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,27 +42,18 @@ class Parsed:
     tool_calls: tuple[ToolCallDelta, ...] = ()
 
 
-class NotACall(Exception):
-    """What looked like one is the answer's own text."""
-
-
-class EndOfText(Exception):
-    """No more text will come."""
-
-
-class Parser:
+class Parser(PieceReader):
     opens: ClassVar[tuple[str, ...]] = ()            # marks with which calls begin
     inside: ClassVar[tuple[str, ...]] = ()           # that stand in calls or behind them
     always: ClassVar[tuple[str, ...]] = ()           # that are wanted without tools too
 
     def __init__(self, asked: Asked, thinking: Thinking | None = None) -> None:
+        super().__init__()
         self._asked = asked
         self._thinking = thinking
         self._tools = {tool["function"]["name"]: tool["function"] for tool in asked.tools}
-        self._held = ""                              # text that nobody has read yet
-        self._aside: str | None = None               # text of what may be a call, until its name is known
         self._space = ""                             # behind what was shown: shown too if more follows
-        self._is_whole = self._is_cut = False        # no more text will come; for want of room
+        self._is_cut = False                         # no more text will come, for want of room
         self._has_thought = False
         self._num_calls = 0
         self._call_is_open = self._has_arguments = False
@@ -227,71 +212,6 @@ class Parser:
     def _new_id(self) -> str:
         return f"call_{secrets.token_hex(12)}"
 
-    # -- reading -------------------------------------------------------------------------------------------------------
-
-    def _more(self) -> Steps[None]:
-        if self._is_whole:
-            raise EndOfText
-        yield
-
-    def _take(self, num_chars: int) -> str:
-        taken, self._held = self._held[:num_chars], self._held[num_chars:]
-        if self._aside is not None:
-            self._aside += taken
-        return taken
-
-    def _put_back(self, text: str) -> None:
-        self._held = text + self._held
-        if self._aside is not None:
-            self._aside = self._aside.removesuffix(text)
-
-    def _take_until(self, *marks: str) -> tuple[str, str]:
-        """The text before the first of `marks`, and that mark, both taken; "" while there is none: what may then be the
-        beginning of one stays held. No mark may stand inside another, but at its end.
-        """
-        found = [(at, mark) for mark in marks if (at := self._held.find(mark)) >= 0]
-        if found:
-            at, mark = min(found)
-            text = self._take(at)
-            return text, self._take(len(mark))
-        return self._take(len(self._held) if self._is_whole else _num_certain(self._held, marks)), ""
-
-    def _sign(self) -> Steps[str]:
-        """The next character that is no space; not taken."""
-        while True:
-            self._take(len(self._held) - len(self._held.lstrip()))
-            if self._held:
-                return self._held[0]
-            yield from self._more()
-
-    def _expect(self, sign: str) -> Steps[None]:
-        if (yield from self._sign()) != sign:
-            raise NotACall
-        self._take(1)
-
-    def _skip(self, mark: str) -> Steps[bool]:
-        """Whether `mark` comes next; it is then taken."""
-        while not self._held.startswith(mark):
-            if not mark.startswith(self._held):
-                return False
-            yield from self._more()
-        self._take(len(mark))
-        return True
-
-    def _name_until(self, *marks: str) -> Steps[tuple[str, str]]:
-        """A name, and the mark behind it. Raises NotACall as soon as it cannot be one."""
-        taken = ""
-        while True:
-            text, mark = self._take_until(*marks)
-            taken += text
-            name = taken.strip()
-            if not _NAME.fullmatch(name) or (mark and not name):
-                self._put_back(taken + mark)
-                raise NotACall
-            if mark:
-                return name, mark
-            yield from self._more()
-
 
 def marks_of(thinking: Thinking | None) -> tuple[str, ...]:
     return () if thinking is None else (thinking.opens, thinking.closes)
@@ -299,12 +219,3 @@ def marks_of(thinking: Thinking | None) -> tuple[str, ...]:
 
 def as_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
-
-
-def _num_certain(text: str, marks: tuple[str, ...]) -> int:
-    """How many characters stand before what may be the beginning of a mark."""
-    longest = max(map(len, marks), default=1) - 1
-    for at in range(max(len(text) - longest, 0), len(text)):
-        if any(mark.startswith(text[at:]) for mark in marks):
-            return at
-    return len(text)

@@ -5,8 +5,8 @@ Before V3.1 the name stood behind `function<｜tool▁sep｜>`, and the argument
 
 from __future__ import annotations
 
-from engine.parsers.base import Steps
 from engine.parsers.json_calls import JsonCalls
+from engine.parsers.pieces import Steps
 from engine.tool_grammar import CallNotation
 
 _ALL_BEGIN, _ALL_END = "<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 
-from engine.parsers.base import NotACall, Parser, Steps, as_json
+from engine.parsers.base import Parser, as_json
+from engine.parsers.pieces import NotACall, Steps
 
 _CLOSES = {"<|tool_call>": "<tool_call|>", "<start_function_call>": "<end_function_call>"}
 _QUOTES = ('<|"|>', "<escape>")

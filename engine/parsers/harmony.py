@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 
-from engine.parsers.base import Parser, Steps
+from engine.parsers.base import Parser
+from engine.parsers.pieces import Steps
 
 _MESSAGE = "<|message|>"
 _ENDS = ("<|end|>", "<|call|>", "<|return|>")

@@ -7,7 +7,8 @@ import re
 from collections.abc import Callable
 from typing import ClassVar
 
-from engine.parsers.base import NotACall, Parser, Steps
+from engine.parsers.base import Parser
+from engine.parsers.pieces import NotACall, Steps
 
 _ARGUMENTS = ("arguments", "parameters")
 _BEFORE_NAME = ("name", "type", "id", *_ARGUMENTS)      # any other key says that the object is the answer's own

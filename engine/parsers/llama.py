@@ -5,8 +5,8 @@ Nothing but its name tells a bare call from an answer in JSON, so it must be one
 
 from __future__ import annotations
 
-from engine.parsers.base import NotACall, Steps
 from engine.parsers.json_calls import JsonCalls
+from engine.parsers.pieces import NotACall, Steps
 from engine.tool_grammar import CallNotation
 
 NOTATION = CallNotation(before='{"name": "{name}", "parameters": ', after="}", between=None)

@@ -6,8 +6,8 @@ import secrets
 import string
 from dataclasses import replace
 
-from engine.parsers.base import Steps
 from engine.parsers.json_calls import JsonCalls
+from engine.parsers.pieces import Steps
 from engine.tool_grammar import CallNotation
 
 LISTED = CallNotation(

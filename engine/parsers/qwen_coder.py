@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from engine.parsers.base import NotACall, Parser, Steps, as_json
+from engine.parsers.base import Parser, as_json
+from engine.parsers.pieces import NotACall, Steps
 
 
 class QwenCoderParser(Parser):

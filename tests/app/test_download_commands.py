@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 import typer
 
-from app.download_commands import parse_target
 from app.download_progress import in_time, line_of
+from app.download_target import parse_target
 from app.instance import Instance, Note
 from tests.app.command_line import Inglenook
 from tests.app.house import PATIENCE_S, House, Person

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from shutil import which
+from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -34,38 +35,21 @@ class Shape:
 
 
 def scripted_paged(shape: Shape, folder: Path, disk: DiskCache | None = None) -> Backend:
-    return ScriptedBackend(
-        logits=scripted_logits,
-        memory="paged",
-        block_size=shape.block_size,
-        num_blocks=shape.num_blocks,
-        max_num_seqs=shape.max_num_seqs,
-        max_num_batched_tokens=shape.max_num_batched_tokens,
-        max_model_len=shape.max_model_len,
-        can_speculate=shape.can_speculate,
-        disk=disk,
-    )
+    return _scripted(shape, disk, memory="paged")
 
 
 def scripted_ahead(shape: Shape, folder: Path, disk: DiskCache | None = None) -> Backend:
     """As one that begins with the next step before this one's tokens are known: it wants blocks for them."""
-    return ScriptedBackend(
-        logits=scripted_logits,
-        block_size=shape.block_size,
-        num_blocks=shape.num_blocks,
-        max_num_seqs=shape.max_num_seqs,
-        max_num_batched_tokens=shape.max_num_batched_tokens,
-        max_model_len=shape.max_model_len,
-        can_speculate=shape.can_speculate,
-        num_tokens_ahead=1,
-        disk=disk,
-    )
+    return _scripted(shape, disk, num_tokens_ahead=1)
 
 
 def scripted_pooled(shape: Shape, folder: Path, disk: DiskCache | None = None) -> Backend:
+    return _scripted(shape, disk, memory="pooled")
+
+
+def _scripted(shape: Shape, disk: DiskCache | None, **changes: Any) -> Backend:
     return ScriptedBackend(
         logits=scripted_logits,
-        memory="pooled",
         block_size=shape.block_size,
         num_blocks=shape.num_blocks,
         max_num_seqs=shape.max_num_seqs,
@@ -73,6 +57,7 @@ def scripted_pooled(shape: Shape, folder: Path, disk: DiskCache | None = None) -
         max_model_len=shape.max_model_len,
         can_speculate=shape.can_speculate,
         disk=disk,
+        **changes,
     )
 
 

@@ -11,9 +11,9 @@ from engine.backends.base import Backend
 from tests.engine import sameness
 from tests.engine.conformance import BACKENDS, Shape
 
-Make = Callable[[Shape], Backend]
+Make = Callable[..., Backend]               # of a Shape, or of the usual one
 
-
+USUAL = Shape()
 IN_16_BITS = 0.3                            # of a log probability; a block in the wrong place is off by more
 
 
@@ -25,7 +25,7 @@ def make(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
         monkeypatch.setattr(sameness, "ROUNDING", IN_16_BITS)
     made: list[Backend] = []
 
-    def make_backend(shape: Shape) -> Backend:
+    def make_backend(shape: Shape = USUAL) -> Backend:
         made.append(BACKENDS[request.param](shape, tmp_path, None))
         return made[-1]
 

@@ -17,27 +17,12 @@ from tests.engine.conformance import Shape
 from tests.engine.conftest import Make
 from tests.engine.driving import Driver, request
 from tests.engine.guessing import knowing
-from tests.engine.sameness import Said, assert_same
-
-ENDLESS = SamplingParams(temperature=0.0, ignore_eos=True, logprobs=4)
-STORY = "Once upon a time there was a fire that never went out, and people came to sit by it. "
-
-
-def ask(request_id: str, prompt: str, *, max_tokens: int = 12, params: SamplingParams = ENDLESS) -> Request:
-    return request(request_id, prompt, max_tokens=max_tokens, params=params)
+from tests.engine.sameness import ENDLESS, STORY, Said, alone, ask, assert_same
 
 
 def run(drive: Driver, *requests: Request) -> Said:
     drive.run(*requests)
     return {each.request_id: drive.tokens[each.request_id] for each in requests}
-
-
-def alone(make: Make, *requests: Request) -> Said:
-    """What each says to itself, in an engine that has seen nothing before."""
-    said: Said = {}
-    for each in requests:
-        said |= run(Driver(make(Shape())), each)
-    return said
 
 
 def test_it_has_the_shape_that_was_asked_for(make: Make) -> None:

@@ -13,15 +13,12 @@ from engine.backends.base import Backend
 from engine.disk_cache import blocks as disk_blocks
 from engine.disk_cache.block_file import file_name
 from engine.disk_cache.cache import DiskCache, Order
-from engine.params import SamplingParams
 from engine.prefix_index import name_of, root_name
 from engine.request import Request
 from tests.engine.conformance import BACKENDS, Shape
 from tests.engine.driving import Driver, request
-from tests.engine.sameness import assert_same
+from tests.engine.sameness import ENDLESS, STORY, assert_same
 
-ENDLESS = SamplingParams(temperature=0.0, ignore_eos=True, logprobs=4)
-STORY = "Once upon a time there was a fire that never went out, and people came to sit by it. "
 NUM_BLOCKS = 6                      # of a text of STORY's 85 tokens and 12 answered: the last is not full
 
 

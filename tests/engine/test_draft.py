@@ -17,12 +17,10 @@ from engine.params import SamplingParams
 from engine.request import Sequence
 from tests.engine.driving import Driver, request
 from tests.engine.odd_ggufs import write_recurrent_gguf
-from tests.engine.sameness import assert_same
+from tests.engine.sameness import ENDLESS, STORY, assert_same
 from tests.engine.tiny_gguf import write_tiny_gguf
 
 Make = Callable[..., LlamaCppBackend]
-ENDLESS = SamplingParams(temperature=0.0, ignore_eos=True, logprobs=4)
-STORY = "Once upon a time there was a fire that never went out, and people came to sit by it. "
 KV_BYTES = 256                      # a token's, of the tiny model: 2 layers, K and V of 32 in f16
 
 

@@ -28,16 +28,13 @@ from engine.errors import EngineFailed, InvalidRequest, ModelLoadError
 from engine.load import LoadLimits, ModelSpec, load_engine
 from engine.markers import control_markers
 from engine.params import SamplingParams
-from engine.request import Request
 from tests.engine.driving import Driver, request
 from tests.engine.guessing import Guesser
 from tests.engine.odd_ggufs import write_recurrent_gguf, write_sliding_window_gguf
-from tests.engine.sameness import Said, assert_same
+from tests.engine.sameness import ENDLESS, STORY, alone, ask, assert_same
 from tests.engine.tiny_gguf import MARKERS, write_tiny_gguf
 
 Make = Callable[..., LlamaCppBackend]
-ENDLESS = SamplingParams(temperature=0.0, ignore_eos=True, logprobs=4)
-STORY = "Once upon a time there was a fire that never went out, and people came to sit by it. "
 
 
 @pytest.fixture(scope="module")
@@ -66,20 +63,6 @@ def make(tiny: Path) -> Iterator[Make]:
     yield make_backend
     for backend in made:
         backend.close()
-
-
-def ask(request_id: str, prompt: str, *, max_tokens: int = 12) -> Request:
-    return request(request_id, prompt, max_tokens=max_tokens, params=ENDLESS)
-
-
-def alone(make: Make, *requests: Request) -> Said:
-    """What each says in a back end of its own."""
-    said: Said = {}
-    for each in requests:
-        drive = Driver(make())
-        drive.run(each)
-        said |= drive.tokens
-    return said
 
 
 class TestTheContext:

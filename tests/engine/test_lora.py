@@ -19,12 +19,10 @@ from engine.load import LoadLimits, ModelSpec, load_engine
 from engine.lora import Adapter, read_adapters
 from engine.params import SamplingParams
 from tests.engine.driving import Driver, request
-from tests.engine.sameness import Said, assert_same
+from tests.engine.sameness import ENDLESS, STORY, Said, assert_same
 from tests.engine.tiny_gguf import write_tiny_gguf
 from tests.engine.tiny_lora import RANK, Factors, random_factors, write_tiny_adapter, write_tiny_merged
 
-ENDLESS = SamplingParams(temperature=0.0, ignore_eos=True, logprobs=4)
-STORY = "Once upon a time there was a fire that never went out, and people came to sit by it. "
 Q0 = "blk.0.attn_q.weight"
 Make = Callable[..., LlamaCppBackend]
 

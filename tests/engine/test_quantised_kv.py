@@ -15,14 +15,10 @@ from engine.backends.llama_cpp.backend import LlamaCppBackend, LlamaCppConfig
 from engine.errors import ModelLoadError
 from engine.gguf import read_header
 from engine.load import LoadLimits, ModelSpec, load_engine
-from engine.params import SamplingParams
-from engine.request import Request
-from tests.engine.driving import Driver, request
-from tests.engine.sameness import Said
+from tests.engine.driving import Driver
+from tests.engine.sameness import STORY, Said, alone, ask
 from tests.engine.tiny_gguf import write_tiny_gguf
 
-ENDLESS = SamplingParams(temperature=0.0, ignore_eos=True, logprobs=4)
-STORY = "Once upon a time there was a fire that never went out, and people came to sit by it. "
 TOKEN_BYTES = 2 * 2 * 34             # layers, K and V, one head of 32 numbers with its scale
 Make = Callable[..., LlamaCppBackend]
 
@@ -46,19 +42,6 @@ def make(path: Path) -> Iterator[Make]:
     yield make_backend
     for backend in made:
         backend.close()
-
-
-def ask(request_id: str, prompt: str, *, max_tokens: int = 12) -> Request:
-    return request(request_id, prompt, max_tokens=max_tokens, params=ENDLESS)
-
-
-def alone(make: Make, *requests: Request) -> Said:
-    said: Said = {}
-    for each in requests:
-        drive = Driver(make())
-        drive.run(each)
-        said |= drive.tokens
-    return said
 
 
 def test_takes_34_bytes_for_32_numbers(make: Make, path: Path) -> None:

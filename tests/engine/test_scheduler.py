@@ -8,7 +8,6 @@ from engine.backends.scripted import ScriptedBackend
 from engine.batch import Release
 from engine.params import SamplingParams
 from engine.request import FinishReason
-from engine.scheduler import max_sequence_tokens
 from tests.engine.driving import Driver, request
 
 
@@ -47,7 +46,7 @@ class TestOneSequence:
 
     def test_and_so_do_all_blocks_where_they_hold_less_than_the_window(self) -> None:
         drive = driver(num_blocks=2)
-        assert max_sequence_tokens(drive.backend.info) == 8
+        assert drive.backend.info.max_sequence_tokens == 8
         assert drive.run(request("r", "hello", max_tokens=100)) == {"r": list(b"012")}
         assert drive.ended == {"r": FinishReason.LENGTH}
 

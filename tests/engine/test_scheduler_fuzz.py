@@ -23,7 +23,6 @@ from engine.disk_cache.cache import DiskCache
 from engine.disk_cache.folder import BlockFolder
 from engine.params import SamplingParams
 from engine.request import FinishReason, Request
-from engine.scheduler import max_sequence_tokens
 from tests.engine.driving import Driver, request
 from tests.engine.guessing import Guesser
 
@@ -69,7 +68,7 @@ class Run:
         }
         self.now_s = 0.0
         self._load()
-        self.window = max_sequence_tokens(self.backend.info)
+        self.window = self.backend.info.max_sequence_tokens
         self.asked: dict[str, Request] = {}
         self.texts = [bytes(rng.choices(LETTERS, k=rng.randint(1, self.window // 2)))]   # prompts begin like these
         self.coverage: Counter[str] = Counter()

@@ -68,6 +68,12 @@ def test_what_shows_no_answers_brings_no_markdown() -> None:
     assert answers.make().count('from "inglenook-markdown"') == 1
 
 
+def test_what_the_list_of_commands_is_made_from_comes_with_it() -> None:
+    page, answers, _ = join_components().files
+    assert "inglenook-commands" not in page.make()
+    assert "function pressed(event)" in page.make() and "function pressed(event)" not in answers.make()
+
+
 def test_what_messages_share_comes_with_them_and_their_worker_is_one_file() -> None:
     page, answers, worker = join_components().files
     assert "inglenook-talk" not in page.make() and "inglenook-talk" not in answers.make()

@@ -15,7 +15,7 @@ from engine.histogram import Histogram
 from tests.ui.conftest import Home, Person
 from tests.ui.using import elements, until
 from ui.components.engine_figures import Figure, figures_of
-from ui.pages import models
+from ui.models import figures
 
 MIB = 2**20
 INFO = EngineInfo(
@@ -65,7 +65,7 @@ def test_a_busy_model_that_guesses_ahead() -> None:
 async def test_an_open_page_follows_what_the_model_does(
     home: Home, ada: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(models, "LOOK_INTERVAL_S", 0.01)
+    monkeypatch.setattr(figures, "LOOK_INTERVAL_S", 0.01)
     tab = await ada.at("/models")
     assert value_of(tab, "First token after") == "–"
     await home.services.chat.send(ada.id, None, "What is the capital of France?")
@@ -93,7 +93,7 @@ async def test_nothing_looks_any_more_once_the_page_is_gone(home: Home, ada: Per
 
 
 async def test_a_page_at_rest_is_sent_nothing(home: Home, ada: Person, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(models, "LOOK_INTERVAL_S", 0.01)
+    monkeypatch.setattr(figures, "LOOK_INTERVAL_S", 0.01)
     tab = await ada.at("/models")
     assert tab.client is not None
     looks = _count_looks(home, monkeypatch)

@@ -17,6 +17,9 @@ class ChosenModel:
     async def read(self) -> None:
         self.listed = await self._services.models.list()
 
+    def forget(self) -> None:
+        self.model_id = None
+
     @property
     def by_id(self) -> dict[str, Model]:
         return {entry.model.id: entry.model for entry in self.listed}

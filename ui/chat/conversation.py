@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from app.errors import AppError
 from app.schemas import ThreadMessage
 from app.services.container import Services
+from app.services.meter import ContextUse
 from app.services.models import ModelEntry
 from engine.errors import EngineError
 from store.tables import Conversation, MessageRole, Model
@@ -39,6 +40,7 @@ class ConversationView:
         self._services = services
         self._user_id = user_id
         self._conversation = conversation
+        self._messages: Sequence[ThreadMessage] = ()        # of the branch that is shown
         self._page = page
         is_temporary = services.temporary.holds(conversation.id)
         self._thread = Thread(MessageActions(
@@ -59,8 +61,18 @@ class ConversationView:
         self._toast = Toast(on_act=self._restore)
 
     def show(self, conversation: Conversation, messages: Sequence[ThreadMessage], models: Mapping[str, Model]) -> None:
+        self._conversation, self._messages = conversation, messages
         self._thread.show(messages, models, conversation.when_full)
         self._composer.show(writing=self._thread.writing is not None)
+
+    async def context_use(self, model: Model) -> ContextUse | None:
+        """How full this model's window is with the branch that is shown."""
+        if not self._messages:
+            return None
+        return await self._services.meter.measure(
+            [item.message for item in self._messages], model, self._conversation.when_full,
+            self._conversation.system_prompt,
+        )
 
     def show_title(self, title: str) -> None:
         self._thread.show_title(title)

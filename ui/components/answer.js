@@ -1,7 +1,7 @@
 // One answer: its text as it is written, what it waits for, what became of it, and what can be done with it.
 // The text comes over a line that all answers share (talk/follow.js), in pieces with absolute offsets: a piece that comes twice does no harm.
 import { copyText, inTurn, MarkdownView } from "inglenook-markdown";
-import { askAgain, Branch, Editor, Figures, focusIn, focusWhatTakesItsPlace, follow, isHalfEdited, reading, startReading, stopReading, Thought, Waiting } from "inglenook-talk";
+import { askAgain, Branch, editable, Editor, Figures, focusIn, focusWhatTakesItsPlace, follow, reading, startReading, stopReading, Thought, Waiting } from "inglenook-talk";
 
 const { t } = window.nkWords;
 const COPIED_MS = 1600;
@@ -55,6 +55,7 @@ export default {
     </div>`,
 
   components: { Branch, Editor, Figures, Thought, Waiting },
+  mixins: [editable],
   inject: { models: { from: "nkModels", default: () => () => [] } },
   props: {
     messageId: String,
@@ -67,7 +68,7 @@ export default {
   emits: ["again", "branch", "continue", "edit", "remove"],
 
   data() {
-    return { now: this.state, wait: null, thought: this.state.status === "streaming" ? "" : this.state.thought, hasText: !!this.content, editing: isHalfEdited(this.messageId), refused: "", menu: "", copied: false, spoken: "" };
+    return { now: this.state, wait: null, thought: this.state.status === "streaming" ? "" : this.state.thought, hasText: !!this.content, menu: "", copied: false, spoken: "" };
   },
 
   computed: {
@@ -197,15 +198,6 @@ export default {
     readAloud() {
       if (this.isRead) stopReading();
       else startReading(this.messageId, this.view.spoken());
-    },
-    async stopEditing() {
-      this.editing = false;
-      this.refused = "";
-      await this.$nextTick();
-      this.$refs.edit?.focus({ preventScroll: true });
-    },
-    refuse(reason) {
-      this.refused = reason;
     },
   },
 };

@@ -1,34 +1,11 @@
 // The list of commands, the sheet of shortcuts, and the keys of both: ui/shortcuts.py is the table, ui/components/commands.py answers.
-const WAIT_MS = 70; // after a key, before the server is asked
-const IS_MAC = /mac|iphone|ipad/i.test(navigator.userAgentData?.platform || navigator.platform);
-const MAC_SIGNS = { mod: "⌘", shift: "⇧", alt: "⌥" };
-const SIGNS = { arrowup: "↑", arrowdown: "↓", escape: "Esc", enter: "↵" };
-const FIELD = "textarea, select, [contenteditable=''], [contenteditable='true'], input:not([type=button], [type=submit], [type=checkbox], [type=radio], [type=file])";
+import { FIELD, fits, isMeantHere, marked, matching, pressed, signs, wordsOf } from "inglenook-commands";
 
+const WAIT_MS = 70; // after a key, before the server is asked
 const OVER_PAGE = "dialog[open], .q-dialog, .q-menu:not([class*='leave']), .nk-side.open, .nk-drawer.open";
 const SEARCH = ".nk-side [data-nk-search], .nk-side input[type=search]";
 
 const t = (id, variables) => window.nkWords.t(id, variables);
-const plain = (text) => text.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
-const composer = () => document.querySelector(".nk-composer textarea");
-
-// How the table spells what was pressed: "mod+shift+o". "" for what types a character in some way.
-function pressed(event) {
-  if (event.isComposing || event.keyCode === 229 || event.getModifierState("AltGraph")) return "";
-  if (IS_MAC ? event.ctrlKey : event.metaKey) return "";
-  const mod = IS_MAC ? event.metaKey : event.ctrlKey;
-  let key = event.key.toLowerCase();
-  if (mod && event.code.startsWith("Key") && !/^[a-z]$/.test(key)) key = event.code.slice(3).toLowerCase(); // ц is on the key of w
-  const isSign = key.length === 1 && !/[a-z]/.test(key); // on some keyboards it takes Shift, on others not
-  return [mod && "mod", event.altKey && "alt", event.shiftKey && !isSign && "shift", key].filter(Boolean).join("+");
-}
-
-function isMeantHere(where) {
-  const field = document.activeElement?.closest(FIELD);
-  if (where === "anywhere") return true;
-  if (where === "empty-composer") return !!field && field === composer() && !field.value;
-  return !field || (where === "composer" && field === composer()) || (where === "empty" && !(field.value ?? field.textContent));
-}
 
 export default {
   template: `
@@ -99,7 +76,7 @@ export default {
       return this.groups.flatMap((group) => group.items);
     },
     words() {
-      return plain(this.text).split(/\s+/).filter(Boolean);
+      return wordsOf(this.text);
     },
   },
 
@@ -188,12 +165,8 @@ export default {
       const enter = { name: "send", keys: [ownLine ? "mod+enter" : "enter"] };
       const line = { name: "new-line", keys: [ownLine ? "enter" : "shift+enter"] };
       const known = this.commands.filter((each) => each.keys.length);
-      this.rows = [...known, enter, line].map((each) => ({ label: t(`command-${each.name}`), keys: this.signs(each.keys[0]) }));
+      this.rows = [...known, enter, line].map((each) => ({ label: t(`command-${each.name}`), keys: signs(each.keys[0]) }));
       this.$nextTick(() => this.$refs.sheet.showModal());
-    },
-    signs(keys) {
-      const names = keys === "mod++" ? ["mod", "+"] : keys.split("+");
-      return names.map((name) => (IS_MAC && MAC_SIGNS[name]) || SIGNS[name] || (name.length > 1 ? t(`key-${name}`) : name.toUpperCase()));
     },
 
     // --- the list ---
@@ -255,7 +228,7 @@ export default {
     // --- what stands in it ---
     chatItem(chat) {
       return {
-        key: chat.id, icon: "history", label: this.marked(chat.title), said: chat.said && this.marked(chat.said), note: chat.when,
+        key: chat.id, icon: "history", label: marked(chat.title, this.marks), said: chat.said && marked(chat.said, this.marks), note: chat.when,
         run: () => this.$emit("chat", chat.id),
       };
     },
@@ -264,39 +237,17 @@ export default {
       const isNew = command.name === "new-chat";
       const isDark = document.body.classList.contains("body--dark");
       const label = isNew && text ? t("command-new-chat-about", { text }) : command.name === "theme" ? t(isDark ? "command-light" : "command-dark") : t(`command-${command.name}`);
-      if (!isNew && !this.fits(label)) return null;
+      if (!isNew && !fits(label, this.words)) return null;
       return {
-        key: command.name, icon: command.icon, label: isNew ? [{ text: label }] : this.matching(label),
-        keys: command.keys.length ? this.signs(command.keys[0]) : null,
+        key: command.name, icon: command.icon, label: isNew ? [{ text: label }] : matching(label, this.words),
+        keys: command.keys.length ? signs(command.keys[0]) : null,
         run: () => (isNew ? this.newChat(text) : this.act(command)),
       };
     },
     modelItem(model) {
       const label = t("command-use-model", { model: model.name });
-      if (!this.fits(label)) return null;
-      return { key: `model ${model.id}`, icon: "box", label: this.matching(label), run: () => this.$emit("model", model.id) };
-    },
-    fits(label) {
-      return this.words.every((word) => plain(label).includes(word));
-    },
-    // What the server has marked, in parts.
-    marked(text) {
-      const [start, end] = this.marks;
-      return text.split(start).flatMap((piece, index) => {
-        if (!index) return { text: piece };
-        const [hit, rest = ""] = piece.split(end);
-        return [{ text: hit, hit: true }, { text: rest }];
-      }).filter((part) => part.text);
-    },
-    // The same of a label, for what was typed. Where letters and marks are one here and two there, it stays unmarked.
-    matching(label) {
-      const simple = plain(label);
-      const word = this.words[0];
-      const from = word && simple.length === label.length ? simple.indexOf(word) : -1;
-      if (from < 0) return [{ text: label }];
-      return [
-        { text: label.slice(0, from) }, { text: label.slice(from, from + word.length), hit: true }, { text: label.slice(from + word.length) },
-      ].filter((part) => part.text);
+      if (!fits(label, this.words)) return null;
+      return { key: `model ${model.id}`, icon: "box", label: matching(label, this.words), run: () => this.$emit("model", model.id) };
     },
   },
 };

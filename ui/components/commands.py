@@ -19,6 +19,7 @@ from app.schemas import HIGHLIGHT_END, HIGHLIGHT_START
 from app.services.container import Services
 from store.tables import User, UserRole
 from ui.shortcuts import COMMANDS
+from ui.theme import ASSETS
 from ui.words import day_label, model_label
 
 NUM_RECENT = 4
@@ -28,7 +29,9 @@ NUM_MODELS = 6
 Opener = Callable[[str], Awaitable[None]]
 
 
-class Commands(Element, component="commands.js"):
+class Commands(
+    Element, component="commands.js", esm={"inglenook-commands": str(ASSETS / "scripts" / "commands")}
+):
     def __init__(self, services: Services, user: User) -> None:
         super().__init__()
         self._services = services

@@ -1,6 +1,6 @@
 // The sidebar of the chat page: a new chat, the search, and all chats there are. Only the rows in sight are in the page: where
 // each of thousands stands follows from their numbers alone (assets/build/sidebar/layout.js). Links are real ones.
-import { drag, keys, Layout, Pages, SideMenu, SideSearch, selection } from "inglenook-sidebar";
+import { drag, keys, Layout, Pages, renaming, SideMenu, SideSearch, selection } from "inglenook-sidebar";
 
 const t = (...said) => window.nkWords.t(...said);
 const OPEN_KEY = "inglenook.folders";
@@ -12,7 +12,7 @@ const rowHeight = (narrow) => Math.round((narrow.matches ? 2.75 : 2.125) * parse
 
 export default {
   components: { SideMenu, SideSearch },
-  mixins: [selection, drag, keys],
+  mixins: [selection, drag, keys, renaming],
   template: `
     <div class="nk-sidebar" @dragend="dragEnd">
       <SideSearch v-if="searching" :folders="outline.folders" :tags="outline.tags" :models="outline.models" :active="active" @close="closeSearch" @open="openHit"/>
@@ -92,7 +92,7 @@ export default {
     for (const { place, rows } of this.first) this.pages.put(place, 0, rows);
     this.narrow = matchMedia(NARROW);
     return {
-      open: new Set(open), view: "list", searching: false, current: null, menuKey: null, renaming: null, title: "",
+      open: new Set(open), view: "list", searching: false, current: null, menuKey: null,
       top: 0, height: window.innerHeight, row: rowHeight(this.narrow), stamp: 0,
     };
   },
@@ -120,10 +120,6 @@ export default {
     stop() {
       const focusable = this.rows.filter((item) => item.type !== "heading" && (item.row || item.type !== "chats"));
       return (focusable.find((item) => item.key === this.current) ?? focusable[0])?.key;
-    },
-    // Of a chat whose row is not to be had: in a closed folder, far down, in the archive.
-    renamingAway() {
-      return this.renaming !== null && !this.rows.some((item) => item.key === this.renaming);
     },
     perPage() {
       return Math.max(1, Math.floor(this.height / this.row) - 2);
@@ -268,40 +264,6 @@ export default {
       const above = item.place === "pinned" && item.index ? this.pages.row("pinned", item.index - 1)?.id : null;
       const row = { ...item.row, pinned: item.place === "pinned", archived: item.place === "archive", above };
       return this.$refs.menu.open("chat", target, { row, ids: [item.row.id], given: item.row.tags });
-    },
-    // Alone it may be asked for from elsewhere: by the chat's own menu, where the row need not be in sight.
-    startRename({ id, title }) {
-      this.beginRename(`c:${id}`, title);
-    },
-    renameFolder({ id, name }) {
-      this.beginRename(`f:${id}`, name);
-    },
-    beginRename(key, title) {
-      this.bringOut();
-      this.searching = false;
-      Object.assign(this, { title, oldTitle: title, renaming: key, current: key });
-      this.selectTitle();
-    },
-    selectTitle() {
-      // The menu that led here holds the focus until it is gone.
-      if (document.querySelector(".q-menu")) return void requestAnimationFrame(this.selectTitle);
-      this.$nextTick(() => {
-        const position = this.positionOfItem(this.renaming ?? "");
-        if (position !== null) this.scrollTo(this.layout.at(position));
-        this.$nextTick(() => (this.$refs.title?.[0] ?? this.$refs.titleAway)?.select());
-      });
-    },
-    saveRename() {
-      const [kind, id] = (this.renaming ?? "").split(":");
-      this.renaming = null;
-      const title = this.title.trim();
-      if (!id || !title || title === this.oldTitle) return;
-      this.$emit(kind === "c" ? "rename" : "rename-folder", { id, title });
-    },
-    endRename(isMeant) {
-      if (isMeant) this.saveRename();
-      this.renaming = null;
-      this.focusCurrent();
     },
     anywhere(event) {
       if (!(event.ctrlKey || event.metaKey) || !event.shiftKey || event.code !== "KeyF") return;

@@ -1,6 +1,6 @@
 // What a person said: the bubble, the field in which it is said otherwise, and what can be done with it.
 import { copyText } from "inglenook-markdown";
-import { Branch, Editor, focusWhatTakesItsPlace, isHalfEdited } from "inglenook-talk";
+import { Branch, editable, Editor, focusWhatTakesItsPlace } from "inglenook-talk";
 
 const { t } = window.nkWords;
 const COPIED_MS = 1600;
@@ -36,6 +36,7 @@ export default {
     </div>`,
 
   components: { Branch, Editor },
+  mixins: [editable],
   props: {
     messageId: String,
     content: String,
@@ -47,7 +48,7 @@ export default {
   emits: ["answer", "branch", "edit", "remove"],
 
   data() {
-    return { editing: isHalfEdited(this.messageId), refused: "", open: false, copied: false };
+    return { open: false, copied: false };
   },
   beforeUnmount() {
     focusWhatTakesItsPlace(this.$el);
@@ -57,15 +58,6 @@ export default {
     async copy() {
       this.copied = await copyText(this.content);
       setTimeout(() => (this.copied = false), COPIED_MS);
-    },
-    async stopEditing() {
-      this.editing = false;
-      this.refused = "";
-      await this.$nextTick();
-      this.$refs.edit?.focus({ preventScroll: true });
-    },
-    refuse(reason) {
-      this.refused = reason;
     },
   },
 };

@@ -17,8 +17,7 @@ from pathlib import Path
 from nicegui.dependencies import JsComponent, js_components
 
 from ui.delivery.files import MadeFile
-from ui.delivery.modules import NAME as TALK
-from ui.delivery.modules import alias, joined_talk, shared_worker
+from ui.delivery.modules import FOLDERS, alias, joined, shared_worker
 
 OURS = Path(__file__).resolve().parent.parent / "components"
 OF_NICEGUI = frozenset({"dark_mode.js", "input.js", "timer.js"})
@@ -92,13 +91,14 @@ def _is_wanted(path: Path) -> bool:
 
 def _module(parts: Sequence[Part], worker: MadeFile) -> str:
     modules = {module for part in parts for module in part.imports}
-    talk = ""
-    if TALK in modules:
-        others, talk = joined_talk(worker)
-        modules = modules - {TALK} | others
+    shared: list[str] = []
+    for name in sorted(modules & FOLDERS.keys()):
+        others, code = joined(name, worker)
+        modules = modules - {name} | others
+        shared.append(code)
     return "\n".join([
         *(f'import * as {alias(module)} from "{module}";' for module in sorted(modules)),
-        talk,
+        *shared,
         *(f"export const {part.name} = (() => {{\n{part.body}\n}})();" for part in parts),
     ])
 

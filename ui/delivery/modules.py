@@ -1,4 +1,4 @@
-"""The small modules of assets/scripts/talk, which messages share, joined: without a request each.
+"""The small modules that components import, of folders in assets/scripts, joined: without a request each.
 
 A module is `import {…} from "…";` lines, its own code, and `export const`, `function` or `class`; or lines of
 `export {…} from "./…";` alone. Joined, each stands in a function of its own that returns what it exports.
@@ -13,8 +13,9 @@ from pathlib import Path
 
 from ui.delivery.files import ASSETS, MadeFile
 
-TALK = ASSETS / "scripts" / "talk"
-NAME = "inglenook-talk"                         # as components import it
+TALK = ASSETS / "scripts" / "talk"              # what messages share
+# By the name under which components import them.
+FOLDERS = {"inglenook-talk": TALK, "inglenook-commands": ASSETS / "scripts" / "commands"}
 
 _IMPORT = re.compile(r'^import \{ ?([^{}]+?) ?\} from "([^"]+)";$', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:const|(?:async )?function|class) (\w+))", re.MULTILINE)
@@ -66,15 +67,16 @@ def alias(module: str) -> str:
     return "from_" + re.sub(r"\W", "_", module)
 
 
-def joined_talk(worker: MadeFile) -> tuple[set[str], str]:
-    """(Other modules that it imports, the code after which `alias(NAME)` is what index.js exports)."""
-    joiner = _Joiner(TALK)
+def joined(name: str, worker: MadeFile) -> tuple[set[str], str]:
+    """(Other modules that it imports, the code after which `alias(name)` is what the folder's index.js exports)."""
+    folder = FOLDERS[name]
+    joiner = _Joiner(folder)
     index = joiner.add("index.js")
     pieces = "\n".join(joiner.pieces.values())
-    if pieces.count(_WORKER) != 1:
-        raise OtherForm(f"{TALK}: the worker's address stands there {pieces.count(_WORKER)} times")
+    if pieces.count(_WORKER) != (folder == TALK):
+        raise OtherForm(f"{folder}: the worker's address stands there {pieces.count(_WORKER)} times")
     pieces = pieces.replace(_WORKER, f"./{worker.name}?v={worker.version}&")
-    return joiner.others, _in_function(alias(NAME), [pieces], [f"...{index}"])
+    return joiner.others, _in_function(alias(name), [pieces], [f"...{index}"])
 
 
 def shared_worker() -> MadeFile:

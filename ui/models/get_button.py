@@ -43,6 +43,14 @@ class Wanted:
         return model.quantisation.upper() == self.label.upper()
 
 
+async def show_gets(services: Services, buttons: Sequence[GetButton]) -> None:
+    """What has become of the models behind them, by now."""
+    statuses = services.downloads.list()
+    models = [entry.model for entry in await services.models.list()]
+    for each in buttons:
+        each.show(statuses, models)
+
+
 class GetButton:
     def __init__(self, services: Services, wanted: Wanted, name: str, problem: Element, *, is_off: bool) -> None:
         """`name` is for who hears the page; `is_off`: it is too big, or cannot be used here."""

@@ -2,7 +2,7 @@
 
 The page never carries an answer's text while it is written: answer.js reads that from ui/stream.py. What else changes,
 here or in another tab, arrives by `Changes`, and the page reads the services again and shows what differs.
-Its rooms are in ui/chat: the list of chats, the bar on top, and the conversation.
+Its rooms are in ui/chat: the list of chats, the bar on top, and the conversation or the chat that is about to begin.
 """
 
 from __future__ import annotations
@@ -12,20 +12,21 @@ from collections.abc import Sequence
 from fastapi import Request
 from nicegui import Client, ui
 
-from app.errors import NotFound
 from app.schemas import ThreadMessage
 from app.services.changes import Change
 from app.services.container import Services
 from store.tables import Conversation, User, WhenFull
+from ui.chat.address import Address, chat_at
 from ui.chat.chats import ChatList, PageActions
 from ui.chat.chosen import ChosenModel
-from ui.chat.conversation import ConversationView, TalkActions
+from ui.chat.conversation import TalkActions
 from ui.chat.head import ChatHead, HeadActions
-from ui.chat.new_chat import NewChat, NewChatActions
+from ui.chat.new_chat import NewChatActions
+from ui.chat.reading import read_chat
 from ui.chat.setup import SetupActions, SetupRoom, thinks_first
+from ui.chat.talk import TalkRoom
 from ui.components.elements import tag
 from ui.components.frame import Frame
-from ui.components.hello import chat_not_found
 from ui.language import t
 from ui.refreshing import Refreshing
 
@@ -48,30 +49,35 @@ class ChatPage:
         self._user: User = frame.user
         self._conversation: Conversation | None = None
         self._wanted_id: str | None = None          # the chat that was asked for last; shown as soon as it is read
-        self._messages: Sequence[ThreadMessage] = ()    # of the branch that is shown
         self._chosen = ChosenModel(services, model_id)
-        self._talk: ConversationView | None = None
-        self._new: NewChat | None = None            # or none of both, where there is no such chat
+        self._address = Address(client)
         self._refreshing = Refreshing(client, "refresh chat page", self._refresh)
         self._chats = ChatList(services, self._user.id, PageActions(
             open=self._open, new_chat=self._new_chat, print=self._print, refuse=self._refuse,
             shown=lambda: self._wanted_id,
         ))
+        self._setup = SetupRoom(services, self._user.id, SetupActions(
+            changed=self._show_setup, forget_model=self._chosen.forget, refuse=self._refuse
+        ))
         self._head = ChatHead(HeadActions(
-            choose_model=self._choose_model, choose_preset=self._choose_preset, set_temporary=self._set_temporary,
+            choose_model=self._choose_model, choose_preset=self._setup.choose_preset, set_temporary=self._set_temporary,
             new_chat=self._new_chat, rename=self._rename_this, print=self._print_this, delete=self._delete_this,
             when_full=self._choose_when_full,
         ))
-        self._setup = SetupRoom(services, self._user.id, SetupActions(
-            changed=self._show_setup, forget_model=self._forget_model, refuse=self._refuse
-        ))
+        self._room = TalkRoom(
+            services, self._user, self._setup,
+            TalkActions(
+                changed=lambda: self._mark_stale("thread"), model_id=lambda: self._chosen.model_id, think=self._think
+            ),
+            NewChatActions(begun=self._begun, model_id=lambda: self._chosen.model_id, think=self._think),
+        )
 
     async def build(self, conversation_id: str | None, message_id: str | None, *, is_mac: bool) -> bool:
         """False where there is no such chat; the page then says so."""
         with self._frame.around(label=t("chats"), sidebar=lambda: self._chats.build(is_mac=is_mac)):
             with tag("header", "nk-head"):
                 self._head.build()
-            self._body = tag("div", "nk-talk")
+            self._room.build()
             self._setup.build()
         commands = self._frame.commands
         commands.open_chat, commands.begin_chat, commands.use_model = self._open, self._begin_with, self._choose_model
@@ -89,75 +95,44 @@ class ChatPage:
     async def _show(self, conversation_id: str | None, message_id: str | None = None) -> bool:
         """Fill the main column anew. Reading takes a while, and people click quickly: what they want last is shown."""
         self._wanted_id = conversation_id
-        conversation: Conversation | None = None
-        messages: Sequence[ThreadMessage] = ()
-        is_found = True
+        read = None
         if conversation_id is not None:
-            try:
-                if message_id is not None:
-                    message_id = await self._reveal(conversation_id, message_id)
-                conversation = await self._services.conversations.get(self._user.id, conversation_id)
-                messages = await self._services.conversations.thread(self._user.id, conversation_id)
-            except NotFound:
-                is_found = False
+            read = await read_chat(self._services, self._user.id, conversation_id, message_id)
+        is_found = conversation_id is None or read is not None
         if self._wanted_id != conversation_id:
             return is_found
         if self._conversation is None or self._conversation.id != conversation_id:
             await self._end_temporary()
-        self._conversation = conversation if is_found else None
-        if self._conversation is not None:
-            self._chosen.model_id = None        # each chat has its own
+        self._conversation = read.conversation if read else None
+        if read is not None:
+            self._chosen.forget()       # each chat has its own
         self._setup.begin(self._conversation)
-        self._talk = self._new = None
-        self._body.clear()
-        with self._body:
-            if self._conversation is not None:
-                actions = TalkActions(
-                    changed=lambda: self._mark_stale("thread"), model_id=lambda: self._chosen.model_id,
-                    think=self._think,
-                )
-                self._talk = ConversationView(self._services, self._user.id, self._conversation, actions)
-            elif is_found:
-                new_actions = NewChatActions(
-                    begun=self._begun, model_id=lambda: self._chosen.model_id, think=self._think
-                )
-                self._new = NewChat(self._services, self._user, self._setup, new_actions)
-            else:
-                chat_not_found()
-        with self._body:        # not in the slot of what was clicked: that may be gone, and words know their page by it
+        self._room.fill(self._conversation, is_found=is_found)
+        with self._room.body:   # not in the slot of what was clicked: that may be gone, and words know their page by it
             self._show_head()
-            self._show_messages(messages)
+            self._show_messages(read.messages if read else ())
             self._show_models()
             self._show_list()
             self._head.show_context(None)
             self._mark_stale("context")
-            if self._talk is not None and message_id is not None:
-                self._talk.reveal(message_id)
+            if self._room.talk is not None and read is not None and read.message_id is not None:
+                self._room.talk.reveal(read.message_id)
         return is_found
 
-    async def _reveal(self, conversation_id: str, message_id: str) -> str | None:
-        """Bring the message's branch to the front. None where that message is gone: the chat is shown as it is."""
-        try:
-            await self._services.conversations.reveal(self._user.id, conversation_id, message_id)
-        except NotFound:
-            return None
-        return message_id
-
     def _show_head(self) -> None:
-        self._head.show_chat(self._conversation, is_new=self._new is not None, is_temporary=self._is_temporary)
+        self._head.show_chat(self._conversation, is_new=self._room.is_new, is_temporary=self._is_temporary)
 
     @property
     def _is_temporary(self) -> bool:
         """The chat that is shown, or about to begin, is stored nowhere."""
-        if self._new is not None:
-            return self._new.is_temporary
-        return self._conversation is not None and self._services.temporary.holds(self._conversation.id)
+        if self._conversation is None:
+            return self._room.begins_temporary
+        return self._services.temporary.holds(self._conversation.id)
 
     def _set_temporary(self, is_temporary: bool) -> None:
         """Of a chat that has not begun."""
-        if self._new is not None:
-            self._new.set_temporary(is_temporary)
-            self._show_head()
+        self._room.set_temporary(is_temporary)
+        self._show_head()
 
     async def _end_temporary(self) -> None:
         """It is left: nothing of it stays."""
@@ -166,29 +141,23 @@ class ChatPage:
 
     async def _open(self, conversation_id: str, message_id: str | None = None) -> None:
         if self._wanted_id != conversation_id or message_id is not None:
-            self._go_to(f"/c/{conversation_id}" + (f"?m={message_id}" if message_id else ""))
+            self._address.show(conversation_id, message_id)
             await self._show(conversation_id, message_id)
 
     async def _new_chat(self) -> None:
         if self._wanted_id is not None:
-            self._go_to("/")
+            self._address.show(None)
             await self._show(None)
 
     async def _begin_with(self, text: str) -> None:
         """A new chat, with this in its composer."""
         await self._new_chat()
-        if self._new is not None and text:
-            self._new.fill(text)
-
-    def _go_to(self, path: str, how: str = "pushState") -> None:
-        """Only the address. Through the client, since the element that the caller was called by may be gone by then."""
-        self._client.run_javascript(f'history.{how}({{}}, "", "{path}")')
+        if text:
+            self._room.write(text)
 
     async def _follow_location(self, address: str) -> None:
         """The browser's back and forward."""
-        path, _, query = address.partition("?")
-        wanted = path.removeprefix("/c/") if path.startswith("/c/") else None
-        message_id = query.removeprefix("m=") if query.startswith("m=") else None
+        wanted, message_id = chat_at(address)
         if wanted != self._wanted_id or message_id is not None:
             await self._show(wanted, message_id)
 
@@ -197,7 +166,7 @@ class ChatPage:
     async def _begun(self, conversation_id: str) -> None:
         """A new chat has begun, on this page. One that is not kept has no address."""
         if not self._services.temporary.holds(conversation_id):
-            self._go_to(f"/c/{conversation_id}", "replaceState")
+            self._address.show(conversation_id, instead=True)
         await self._show(conversation_id)
 
     def _rename_this(self) -> None:
@@ -211,8 +180,8 @@ class ChatPage:
     async def _print(self, conversation_id: str) -> None:
         """All of it: a long chat is shown from its beginning first."""
         await self._open(conversation_id)
-        if self._talk is not None and self._wanted_id == conversation_id:
-            self._talk.print_all()
+        if self._room.talk is not None and self._wanted_id == conversation_id:
+            self._room.talk.print_all()
 
     async def _print_this(self) -> None:
         if self._conversation is not None:
@@ -223,20 +192,11 @@ class ChatPage:
         self._show_models()
         self._mark_stale("context")
 
-    def _forget_model(self) -> None:
-        self._chosen.model_id = None
-
-    async def _choose_preset(self, preset_id: str | None) -> None:
-        await self._setup.choose_preset(preset_id)
-
     async def _think(self, first: bool) -> None:
         await self._setup.change("reasoning", first)
 
     def _refuse(self, error: Exception) -> None:
-        if self._talk is not None:
-            self._talk.refuse(error)
-        elif self._new is not None:
-            self._new.refuse(error)
+        self._room.refuse(error)
 
     # --- bringing the page up to date ---------------------------------------------------------------------------------
 
@@ -249,7 +209,7 @@ class ChatPage:
 
     def _mark_stale(self, kind: str) -> None:
         """Many changes in a moment are shown at once."""
-        self._refreshing.mark(kind, self._body)
+        self._refreshing.mark(kind, self._room.body)
 
     async def _refresh(self, stale: set[str]) -> None:
         if "models" in stale:
@@ -266,25 +226,22 @@ class ChatPage:
             await self._show_context()
 
     async def _refresh_thread(self, conversation_id: str) -> None:
-        try:
-            conversation = await self._services.conversations.get(self._user.id, conversation_id)
-            messages = await self._services.conversations.thread(self._user.id, conversation_id)
-        except NotFound:
-            if self._conversation is not None and self._conversation.id == conversation_id:
+        read = await read_chat(self._services, self._user.id, conversation_id)
+        is_shown = self._conversation is not None and self._conversation.id == conversation_id
+        if read is None:
+            if is_shown:
                 await self._show(conversation_id)   # deleted in another tab
-            return
-        if self._conversation is not None and self._conversation.id == conversation_id:
-            self._conversation = conversation
-            self._setup.update(conversation)
-            self._show_messages(messages)
+        elif is_shown:
+            self._conversation = read.conversation
+            self._setup.update(read.conversation)
+            self._show_messages(read.messages)
             self._show_models()
         elif self._wanted_id == conversation_id:
             await self._show(conversation_id)       # its deletion was undone
 
     def _show_messages(self, messages: Sequence[ThreadMessage]) -> None:
-        if self._talk is not None and self._conversation is not None:
-            self._messages = messages
-            self._talk.show(self._conversation, messages, self._chosen.by_id)
+        if self._room.talk is not None and self._conversation is not None:
+            self._room.talk.show(self._conversation, messages, self._chosen.by_id)
 
     def _show_setup(self) -> None:
         """It changed: so may what fits."""
@@ -292,43 +249,34 @@ class ChatPage:
         self._mark_stale("context")
 
     def _show_models(self) -> None:
-        with self._body:        # for its language: what was clicked may be gone by now
+        with self._room.body:   # for its language: what was clicked may be gone by now
             self._show_chosen()
 
     def _show_chosen(self) -> None:
         chosen = self._chosen.of(self._setup.setup)
         self._setup.show(chosen)
         self._head.show_models(self._chosen.listed, chosen, self._setup)
-        reasoning = thinks_first(self._setup.setup, chosen)
-        if self._talk is not None:
-            self._talk.show_models(self._chosen.listed)
-            self._talk.show_model(chosen.model if chosen else None)
-            self._talk.show_thinking(reasoning)
-        if self._new is not None:
-            self._new.show_model(chosen, reasoning)
+        self._room.show_model(self._chosen.listed, chosen, thinks_first(self._setup.setup, chosen))
 
     async def _show_context(self) -> None:
         """How full the chosen model's window is with this chat."""
-        talk, conversation, chosen = self._talk, self._conversation, self._chosen.of(self._setup.setup)
-        if talk is None or conversation is None or chosen is None:
+        talk, chosen = self._room.talk, self._chosen.of(self._setup.setup)
+        if talk is None or chosen is None:
             return
-        thread = [item.message for item in self._messages]
-        use = await self._services.meter.measure(
-            thread, chosen.model, conversation.when_full, conversation.system_prompt
-        )
-        if talk is self._talk:          # else its reader has gone on to another chat meanwhile
-            self._head.show_context(use if thread else None)
+        use = await talk.context_use(chosen.model)
+        if talk is self._room.talk:     # else its reader has gone on to another chat meanwhile
+            self._head.show_context(use)
 
     async def _choose_when_full(self, when_full: WhenFull) -> None:
         await self._setup.change("when_full", when_full)
 
     def _show_list(self) -> None:
         self._chats.show(self._conversation.id if self._conversation else None)
-        with self._body:
+        with self._room.body:
             here = self._title()
-            self._head.show_heading("" if self._new else here)
-            if self._talk is not None:
-                self._talk.show_title(here)
+            self._head.show_heading("" if self._room.is_new else here)
+            if self._room.talk is not None:
+                self._room.talk.show_title(here)
             ui.page_title(t("page-title", page=here))
 
     def _title(self) -> str:
@@ -337,4 +285,4 @@ class ChatPage:
             return t("temporary-title")
         if self._conversation is not None:
             return self._conversation.title
-        return t("hello-new-chat" if self._new else "hello-not-here-title")
+        return t("hello-new-chat" if self._room.is_new else "hello-not-here-title")

@@ -25,10 +25,10 @@ from ui.components.frame import Frame, narrow_head, rail
 from ui.components.native import VALUE, SelectField
 from ui.components.text import live, put
 from ui.language import t, told
-from ui.models.get_button import GetButton
+from ui.models.get_button import GetButton, show_gets
 from ui.models.head import FIND, INSTALLED, models_head
-from ui.models.refresher import Refresher
 from ui.models.results import result_rows, starter_row
+from ui.refreshing import show_changes
 
 WAIT_S = 0.35               # after the last letter
 PAGE_SIZE = 20
@@ -98,7 +98,7 @@ class FindPage:
                 self._results = tag("div")
                 self._said = live("div", "nk-sr", role="status")
         await self._show_starters()
-        Refresher(self._services, self._client, self._frame.user.id, place, {"downloads", "models"}, self._show_gets)
+        show_changes(self._services, self._client, self._frame.user.id, place, {"downloads", "models"}, self._show_gets)
         # The page is there before the hub has answered.
         background_tasks.create(self._search(), name="first search", context=place)
 
@@ -224,7 +224,4 @@ class FindPage:
         await self._show_gets()
 
     async def _show_gets(self) -> None:
-        statuses = self._services.downloads.list()
-        models = [entry.model for entry in await self._services.models.list()]
-        for each in self._buttons:
-            each.show(statuses, models)
+        await show_gets(self._services, self._buttons)

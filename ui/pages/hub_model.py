@@ -23,12 +23,12 @@ from ui.components.frame import Frame, narrow_head, rail
 from ui.language import t, told
 from ui.models.fit_line import fit_line
 from ui.models.gate_notice import gate_notice
-from ui.models.get_button import GetButton, Wanted
+from ui.models.get_button import GetButton, Wanted, show_gets
 from ui.models.head import FIND, INSTALLED, back_link
 from ui.models.model_card import readable
 from ui.models.names import repo_name
-from ui.models.refresher import Refresher
 from ui.models.results import about, parameters
+from ui.refreshing import show_changes
 from ui.words import context, size
 
 
@@ -70,7 +70,7 @@ class HubModelPage:
         with self._body, tag("div", "nk-waiting"):
             tag("span", "nk-spin nk-spin-ember")
             tag("span", text=t("hub-asking"))
-        Refresher(self._services, self._client, self._frame.user.id, place, {"downloads", "models"}, self._show_gets)
+        show_changes(self._services, self._client, self._frame.user.id, place, {"downloads", "models"}, self._show_gets)
         background_tasks.create(self._load(), name="refresh hub model", context=place)
 
     async def _load(self) -> None:
@@ -187,10 +187,7 @@ class HubModelPage:
                 CardText(text)
 
     async def _show_gets(self) -> None:
-        statuses = self._services.downloads.list()
-        models = [entry.model for entry in await self._services.models.list()]
-        for each in self._buttons:
-            each.show(statuses, models)
+        await show_gets(self._services, self._buttons)
 
 
 def _best_that_fits(page: ModelPage, fits: dict[str, Fit]) -> str:

@@ -5,7 +5,7 @@ One `LibraryPage` an open browser tab, on the event loop. It follows `Changes`: 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from typing import TypeVar
 
@@ -14,7 +14,6 @@ from nicegui import ui
 from nicegui.element import Element
 
 from app.errors import AppError
-from app.services.changes import Change
 from app.services.container import Services
 from app.services.library_files import Imported
 from app.services.parameters import BY_NAME
@@ -26,7 +25,7 @@ from ui.components.library_editors import edit_preset, edit_prompt
 from ui.components.library_file import LibraryFile
 from ui.components.toast import Toast
 from ui.language import in_words, t, told
-from ui.refreshing import Refreshing
+from ui.refreshing import show_changes
 
 T = TypeVar("T", Prompt, Preset)
 
@@ -45,7 +44,6 @@ class LibraryPage:
         self._user_id = frame.user.id
         self._client = ui.context.client
         self._models: dict[str, Model] = {}
-        self._refreshing = Refreshing(self._client, "refresh library page", self._show)
 
     async def build(self) -> None:
         with self._frame.around(label=t("library-title"), sidebar=rail("/library", self._frame.user)):
@@ -66,7 +64,7 @@ class LibraryPage:
                         self._file = LibraryFile(on_read=self._read, on_refused=self._too_large, on_export=self._export)
                     self._result = tag("div", "nk-imported", role="status")
         self._toast = Toast(on_act=self._undo)
-        self._client.on_delete(self._services.changes.watch(self._user_id, self._on_change))
+        show_changes(self._services, self._client, self._user_id, self._page, {"library", "models"}, self._show)
         await self._show()
 
     def _section(self, title: str, action: str, on_action: Callable[[], None]) -> None:
@@ -74,11 +72,7 @@ class LibraryPage:
             tag("h2", "nk-grow", title)
             button(action, "nk-btn-quiet nk-btn-sm", icon_name="plus").on("click", on_action, args=[])
 
-    def _on_change(self, change: Change) -> None:
-        if change.kind in ("library", "models"):
-            self._refreshing.mark(change.kind, self._page)
-
-    async def _show(self, _changed: Collection[str] = ()) -> None:
+    async def _show(self) -> None:
         entries = await self._services.models.list()
         prompts = await self._services.prompts.list(self._user_id)
         presets = await self._services.presets.list(self._user_id)

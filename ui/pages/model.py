@@ -5,11 +5,10 @@ One `ModelPage` an open browser tab, on the event loop. It follows `Changes`; th
 
 from __future__ import annotations
 
-import asyncio
 import json
 
 from fastapi import Request
-from nicegui import background_tasks, ui
+from nicegui import ui
 
 from app.errors import AppError
 from app.services.container import Services
@@ -21,14 +20,13 @@ from ui.components.frame import Frame, narrow_head, rail
 from ui.components.text import live, put
 from ui.language import t
 from ui.models.doctor import doctor_card
+from ui.models.figures import keep_figures_fresh
 from ui.models.head import INSTALLED, back_link
 from ui.models.plan_card import plan_card
-from ui.models.refresher import Refresher
 from ui.models.row import ModelRow
 from ui.models.settings_form import SettingsForm
 from ui.models.versions import Versions
-
-LOOK_INTERVAL_S = 1.0
+from ui.refreshing import show_changes
 
 
 async def model_page(services: Services, request: Request, model_id: str) -> bool:
@@ -68,15 +66,9 @@ class ModelPage:
                 with tag("div", "nk-sec"):
                     tag("h2", "", t("files"))
                 self._versions = tag("div")
-        Refresher(self._services, self._client, self._frame.user.id, place, {"models"}, self._show)
+        show_changes(self._services, self._client, self._frame.user.id, place, {"models"}, self._show)
         await self._show()
-        looking = background_tasks.create(self._keep_looking(), name="figures of models")
-        self._client.on_delete(looking.cancel)
-
-    async def _keep_looking(self) -> None:
-        while True:
-            await asyncio.sleep(LOOK_INTERVAL_S)
-            self._row.tick()
+        keep_figures_fresh(self._client, lambda: [self._row])
 
     async def _show(self) -> None:
         model_id = self._entry.model.id

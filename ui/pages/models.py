@@ -6,11 +6,10 @@ here. What a loaded model does changes with each of its steps: an open page look
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 
 from fastapi import Request
-from nicegui import background_tasks, ui
+from nicegui import ui
 
 from app.services.container import Services
 from app.services.engines import ModelState
@@ -22,12 +21,12 @@ from ui.components.text import live, put
 from ui.language import t
 from ui.models.bring import BringDialog
 from ui.models.downloads import DownloadList
+from ui.models.figures import keep_figures_fresh
 from ui.models.head import FIND, INSTALLED, models_head
-from ui.models.refresher import Refresher
 from ui.models.row import ModelRow
+from ui.refreshing import show_changes
 from ui.words import size
 
-LOOK_INTERVAL_S = 1.0
 NUM_SHOWN = 25      # of those that only lie on the disk, until all are asked for: a page with 200 opens as quickly
 
 
@@ -69,18 +68,10 @@ class ModelsPage:
             _nothing()
         self._bring.place = place
         user_id = self._frame.user.id
-        Refresher(self._services, self._client, user_id, place, {"models"}, self._show)
-        Refresher(self._services, self._client, user_id, place, {"downloads"}, self._show_downloads)
+        show_changes(self._services, self._client, user_id, place, {"models"}, self._show)
+        show_changes(self._services, self._client, user_id, place, {"downloads"}, self._show_downloads)
         await self._show()
-        looking = background_tasks.create(self._keep_looking(), name="figures of models")
-        self._client.on_delete(looking.cancel)
-
-    async def _keep_looking(self) -> None:
-        """Until the page is gone: NiceGUI drops one that was closed, or never opened, and with it this task."""
-        while True:
-            await asyncio.sleep(LOOK_INTERVAL_S)
-            for row in self._rows.values():
-                row.tick()
+        keep_figures_fresh(self._client, self._rows.values)
 
     async def _show_downloads(self) -> None:
         self._downloads.show()

@@ -4,5 +4,6 @@ export { keys } from "./keys.js";
 export { Layout } from "./layout.js";
 export { SideMenu } from "./menu.js";
 export { Pages } from "./pages.js";
+export { renaming } from "./renaming.js";
 export { SideSearch } from "./search.js";
 export { selection } from "./selection.js";

@@ -1,6 +1,7 @@
 // What answers (answer.js) and one's own messages (said.js) share: parts of a message, and how an answer is followed.
 export { Branch } from "./branch.js";
-export { Editor, isHalfEdited } from "./editor.js";
+export { editable } from "./editable.js";
+export { Editor } from "./editor.js";
 export { Figures } from "./figures.js";
 export { focusIn, focusWhatTakesItsPlace } from "./focus.js";
 export { askAgain, follow } from "./follow.js";

@@ -7,7 +7,7 @@ import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -32,41 +32,19 @@ class LlamaTokenizer:
         self._vocab = model.vocab
         self._has_vocabulary = model.has_tokenizer
         self._uses_patterns = model.splits_by_patterns
-        self._vocab_size = model.vocab_size
-        self._chat_template = model.chat_template
+        self.vocab_size: Final = model.vocab_size
+        self.chat_template: Final = model.chat_template
         self._pieces: dict[int, bytes] = {}
         self._users = _Users()
         lib = native()
-        self._bos_token = self._marker(lib.llama_vocab_bos)
-        self._eos_token = self._marker(lib.llama_vocab_eos)
-        self._eog_token_ids = self._all_eog()
+        self.bos_token: Final = self._marker(lib.llama_vocab_bos)
+        self.eos_token: Final = self._marker(lib.llama_vocab_eos)
+        self.eog_token_ids: Final = self._all_eog()
         without_text, added = self._spellings(_NO_TEXT), self._spellings(_ADDED_BY_HAND)
-        self._special_tokens = without_text | {token_id: name for token_id, name in added.items() if _is_marker(name)}
+        self.special_tokens: Final = without_text | {
+            token_id: name for token_id, name in added.items() if _is_marker(name)
+        }
         self._any_marker = pattern_of((without_text | added).values())
-
-    @property
-    def vocab_size(self) -> int:
-        return self._vocab_size
-
-    @property
-    def eog_token_ids(self) -> frozenset[int]:
-        return self._eog_token_ids
-
-    @property
-    def bos_token(self) -> str:
-        return self._bos_token
-
-    @property
-    def eos_token(self) -> str:
-        return self._eos_token
-
-    @property
-    def chat_template(self) -> str | None:
-        return self._chat_template
-
-    @property
-    def special_tokens(self) -> dict[int, str]:
-        return self._special_tokens
 
     def encode(self, text: str, *, add_special: bool, parse_special: bool) -> list[int]:
         raw = _as_utf8(text)
@@ -122,12 +100,12 @@ class LlamaTokenizer:
 
     def vocabulary(self) -> list[bytes]:
         if not self._has_vocabulary:
-            return [b""] * self._vocab_size
+            return [b""] * self.vocab_size
         to_piece, vocab = native().llama_token_to_piece, self._vocab
         buffer = ctypes.create_string_buffer(_PIECE_BYTES)
         pieces: list[bytes] = []
         with self._users.one_more():
-            for token_id in range(self._vocab_size):
+            for token_id in range(self.vocab_size):
                 size = to_piece(vocab, token_id, buffer, _PIECE_BYTES, 0, False)
                 pieces.append(buffer.raw[:size] if size >= 0 else self._piece(token_id, special=False))
         return pieces
@@ -137,7 +115,7 @@ class LlamaTokenizer:
         self._users.end()
 
     def _piece(self, token_id: int, *, special: bool) -> bytes:
-        if not self._has_vocabulary or not 0 <= token_id < self._vocab_size:
+        if not self._has_vocabulary or not 0 <= token_id < self.vocab_size:
             return b""
         capacity = _PIECE_BYTES
         with self._users.one_more():
@@ -156,14 +134,14 @@ class LlamaTokenizer:
         if not self._has_vocabulary:
             return {}
         attributes_of = native().llama_vocab_get_attr
-        marked = (each for each in range(self._vocab_size) if attributes_of(self._vocab, each) & attributes)
+        marked = (each for each in range(self.vocab_size) if attributes_of(self._vocab, each) & attributes)
         return {token_id: self._piece(token_id, special=True).decode("utf-8", "replace") for token_id in marked}
 
     def _all_eog(self) -> frozenset[int]:
         if not self._has_vocabulary:
             return frozenset()
         is_eog = native().llama_vocab_is_eog
-        return frozenset(token_id for token_id in range(self._vocab_size) if is_eog(self._vocab, token_id))
+        return frozenset(token_id for token_id in range(self.vocab_size) if is_eog(self._vocab, token_id))
 
 
 def _as_utf8(text: str) -> bytes:

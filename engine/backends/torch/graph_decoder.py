@@ -19,7 +19,8 @@ import torch
 from torch import Tensor
 
 from engine.backends.torch.decoder import Decoder
-from engine.backends.torch.kernels import PagedAttention, add_norm, linear, rotate_and_write, silu_mul
+from engine.backends.torch.kernels import add_norm, linear, rotate_and_write, silu_mul
+from engine.backends.torch.paged_attention import PagedAttention
 from engine.backends.torch.paged_kv import BLOCK_SIZE, PagedKv
 from engine.backends.torch.quantised_kernels import product
 from engine.batch import BatchRow

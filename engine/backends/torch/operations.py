@@ -19,7 +19,7 @@ from engine.backends.torch.quantised import Matrix, product
 from engine.backends.torch.rope import turn
 
 if TYPE_CHECKING:
-    from engine.backends.torch.kernels import PagedAttention
+    from engine.backends.torch.paged_attention import PagedAttention
 
 # What `torch.nn.attention.varlen.varlen_attn` calls, without its 0.1 ms of Python, twice a layer: prompts of small
 # models waited for it.
@@ -188,7 +188,7 @@ class CudaOperations(PlainOperations):
 
     def _paged(self, device: torch.device) -> PagedAttention:
         if self._attention is None:
-            from engine.backends.torch.kernels import PagedAttention  # noqa: PLC0415 - as above
+            from engine.backends.torch.paged_attention import PagedAttention  # noqa: PLC0415 - as above
 
             processors = torch.cuda.get_device_properties(device).multi_processor_count
             config = self._config

@@ -36,53 +36,29 @@ class FolderTokenizer:
         source = _read(path)
         described = _parsed(source, path)
         settings = _settings(folder)
-        self._vocab_size = vocab_size
+        self.vocab_size: Final = vocab_size
         self._reader = _encoder(source, path)               # markers in a text are tokens
         self._plain = _encoder(source, path)                # markers in a text are text
         self._plain.encode_special_tokens = True
         added = {token["id"]: token for token in described.get("added_tokens") or ()}
-        self._special_tokens = {
+        self.special_tokens: Final = {
             token_id: str(token["content"]) for token_id, token in added.items()
             if token.get("special") or _is_marker(str(token["content"]))
         }
         self._pieces = self._spell(described, added)
-        self._bos_token = _name(settings.get("bos_token"))
-        self._eos_token = _name(settings.get("eos_token"))
+        self.bos_token: Final = _name(settings.get("bos_token"))
+        self.eos_token: Final = _name(settings.get("eos_token"))
         self._adds_bos = bool(settings.get("add_bos_token")) or self._library_adds_bos()
-        ends = TURN_ENDS | {self._eos_token}
-        named = {token_id for token_id, name in self._special_tokens.items() if name in ends}
-        self._eog_token_ids = frozenset(named | set(eos_token_ids))
-        self._chat_template = _chat_template(folder, settings)
-
-    @property
-    def vocab_size(self) -> int:
-        return self._vocab_size
-
-    @property
-    def eog_token_ids(self) -> frozenset[int]:
-        return self._eog_token_ids
-
-    @property
-    def bos_token(self) -> str:
-        return self._bos_token
-
-    @property
-    def eos_token(self) -> str:
-        return self._eos_token
-
-    @property
-    def chat_template(self) -> str | None:
-        return self._chat_template
-
-    @property
-    def special_tokens(self) -> dict[int, str]:
-        return self._special_tokens
+        ends = TURN_ENDS | {self.eos_token}
+        named = {token_id for token_id, name in self.special_tokens.items() if name in ends}
+        self.eog_token_ids: Final = frozenset(named | set(eos_token_ids))
+        self.chat_template: Final = _chat_template(folder, settings)
 
     def encode(self, text: str, *, add_special: bool, parse_special: bool) -> list[int]:
         text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")     # half a pair is no text
         encoder = self._reader if parse_special else self._plain
         token_ids: list[int] = encoder.encode(text, add_special_tokens=False).ids
-        if add_special and self._adds_bos and (bos_id := self._reader.token_to_id(self._bos_token)) is not None:
+        if add_special and self._adds_bos and (bos_id := self._reader.token_to_id(self.bos_token)) is not None:
             return [bos_id, *token_ids]
         return token_ids
 
@@ -93,17 +69,17 @@ class FolderTokenizer:
         return list(self._pieces)
 
     def _library_adds_bos(self) -> bool:
-        if not self._bos_token:
+        if not self.bos_token:
             return False
         token_ids = self._reader.encode("a", add_special_tokens=True).ids
-        return bool(token_ids) and token_ids[0] == self._reader.token_to_id(self._bos_token)
+        return bool(token_ids) and token_ids[0] == self._reader.token_to_id(self.bos_token)
 
     def _spell(self, described: dict[str, Any], added: dict[int, dict[str, Any]]) -> list[bytes]:
         """Of every id: the bytes that it adds to a text."""
         spell = _letters if _uses_letters(described) else _pieces_of_text
-        pieces = [b""] * self._vocab_size
+        pieces = [b""] * self.vocab_size
         for name, token_id in self._reader.get_vocab(with_added_tokens=True).items():
-            if not 0 <= token_id < self._vocab_size or token_id in self._special_tokens:
+            if not 0 <= token_id < self.vocab_size or token_id in self.special_tokens:
                 continue
             pieces[token_id] = name.encode() if token_id in added else spell(name)
         return pieces

@@ -18,7 +18,7 @@ pytest.importorskip("triton")
 if not torch.cuda.is_available() and os.environ.get("TRITON_INTERPRET") != "1":
     pytest.skip("kernels need CUDA, or Triton's interpreter", allow_module_level=True)
 
-from engine.backends.torch import kernels, quantised_kernels
+from engine.backends.torch import kernels, paged_attention, quantised_kernels
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 DTYPE = torch.bfloat16 if DEVICE.type == "cuda" else torch.float32
@@ -131,7 +131,7 @@ def test_a_token_a_sequence_is_turned_written_and_attended_as_in_plain_torch(
     blocks = where[0][where[1], positions // BLOCK_SIZE]
     kernels.rotate_and_write(qkv, paged.layers[0], blocks, where[2], (cos, sin), weights, num_heads=heads, eps=1e-5)
     for processors in (1, 132):         # one program a head, and keys split over many
-        attend = kernels.PagedAttention(len(lengths), heads, dim, processors, DEVICE)
+        attend = paged_attention.PagedAttention(len(lengths), heads, dim, processors, DEVICE)
         attend(qkv, paged.layers[0], *where, out, scale=0.125, softcap=softcap, window=window)
         torch.testing.assert_close(out.view_as(expected), expected, **CLOSE)
     torch.testing.assert_close(paged.layers[0], plain.layers[0], **CLOSE)
