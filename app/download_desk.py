@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import asdict
 from typing import Any, Protocol
 
 import httpx
@@ -85,12 +84,13 @@ class _Here:
     async def plan(self, repo: str, wanted: str) -> dict[str, Any]:
         commit_sha, variant = await self._downloads.plan(repo, wanted)
         fit = await self._services.hub.fit(repo, commit_sha, variant)
-        return {"repo": repo, "commit_sha": commit_sha, "fit": asdict(fit)} | variant.as_json()
+        foretold = await self._services.model_speeds.bodies({variant.label: fit})
+        return {"repo": repo, "commit_sha": commit_sha} | variant.as_json() | foretold[variant.label]
 
     async def show(self, repo: str) -> dict[str, Any]:
         page = await self._services.hub.page(repo)
-        fits = await self._services.hub.fits(page)
-        return {"variants": [each.as_json() | {"fit": asdict(fits[each.label])} for each in page.variants]}
+        foretold = await self._services.model_speeds.bodies(await self._services.hub.fits(page))
+        return {"variants": [each.as_json() | foretold[each.label] for each in page.variants]}
 
     async def request(self, repo: str, wanted: str, *, anyway: bool) -> dict[str, Any]:
         return (await self._downloads.request(repo, wanted, anyway=anyway)).as_json()

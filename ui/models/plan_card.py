@@ -1,4 +1,6 @@
-"""What one model takes of the memory: while it is loaded what it has, else what the next load would take. Exact."""
+"""What one model takes of the memory: while it is loaded what it has, else what the next load would take. Exact.
+And how fast it writes, as far as that is known.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,8 @@ from engine.engine import EngineInfo
 from engine.errors import EngineError
 from engine.memory import WORKING_BYTES, MemoryPlan
 from ui.components.elements import icon, tag
-from ui.language import t, told
+from ui.language import in_words, t, told
+from ui.models.fit_line import about_speed
 from ui.words import context, size
 
 
@@ -35,6 +38,7 @@ async def plan_card(services: Services, entry: ModelEntry) -> None:
             lines = list(_of_plan(await services.engines.plan(entry.model.id), embeds=entry.model.embeds))
         except (AppError, EngineError) as error:
             problem = told(error)
+    speed = await services.model_speeds.of(entry.model)
     with tag("div", "nk-card"):
         with tag("div", "nk-card-h"):
             tag("h2", "", t("memory"))
@@ -51,6 +55,11 @@ async def plan_card(services: Services, entry: ModelEntry) -> None:
                         tag("b", "", line.value)
                         if line.note:
                             tag("span", "", line.note)
+                if speed is not None:
+                    tag("dt", "", t("plan-speed"))
+                    with tag("dd"):
+                        tag("b", "", about_speed(speed))
+                        tag("span", "", in_words(speed.rests_on))
 
 
 def _of_loaded(info: EngineInfo) -> Iterator[Line]:

@@ -6,6 +6,7 @@ plan-chats = Platz für laufende Chats
 plan-texts = Platz für Texte
 plan-kept = Platz für ruhende Chats
 plan-working = Arbeitsplatz
+plan-speed = Tempo einer Antwort
 plan-gpu = Auf der GPU
 plan-layers = { $count ->
     [one] { $count } Schicht

@@ -6,6 +6,7 @@ plan-chats = Room for running chats
 plan-texts = Room for texts
 plan-kept = Room for chats at rest
 plan-working = Working room
+plan-speed = Speed of an answer
 plan-gpu = On the GPU
 plan-layers = { $count ->
     [one] { $count } layer
