@@ -274,17 +274,9 @@ def _say_plan(repo: str, plan: dict[str, Any], *, anyway: bool) -> None:
 
 def _at_desk(data_dir: Path | None, work: Callable[[Desk], Awaitable[T]]) -> T:
     settings = load_settings(data_dir=data_dir)
-    import logging
+    from app.download_desk import at_desk
 
-    from app.download_desk import open_desk
-    from app.logs import set_up_logs
-
-    async def run() -> T:
-        async with open_desk(settings) as desk:
-            return await work(desk)
-
-    set_up_logs(logging.ERROR)          # what goes wrong is told by the command itself
-    return asyncio.run(run())
+    return at_desk(settings, work)
 
 
 async def _find(desk: Desk, which: str) -> dict[str, Any]:

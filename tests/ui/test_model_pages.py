@@ -286,6 +286,27 @@ class TestFinding:
             text for each in elements(tab, Element) if (text := getattr(each, "text", "")) and _is_shown(each)
         ])
 
+    async def test_the_hub_is_asked_for_a_newer_version_which_comes_beside(
+        self, home: Home, ada: Person, hub: Hub
+    ) -> None:
+        tab = await ada.at(f"/models/find/{REPO}")
+        await until(lambda: _says(tab, " context for"))
+        click(tab, "Get")
+        await until(lambda: len(_models(home.services)) == 1)
+        tab = await ada.at("/models/installed/parrot-f32")
+        await until(lambda: _says(tab, "Nobody has asked the hub yet."))
+        click(tab, "Ask the hub")
+        await until(lambda: "This is the newest version" in _texts(tab))
+        commit = hub.change(REPO, "parrot-F32.gguf", tiny_model(2))
+        click(tab, "Ask the hub")
+        await until(lambda: "The hub has a newer version" in _texts(tab))
+        assert _says(tab, f"commit {commit[:8]} · ")
+        click(tab, "Get it beside this one")
+        await until(lambda: commit in _texts(tab) and "In use" in _texts(tab))
+        hub.faults.api_status = 500
+        click(tab, "Ask the hub")
+        await until(lambda: _says(tab, "answers with an error (500)"))
+
     async def test_a_gated_model_asks_for_a_token_which_is_never_shown(
         self, home: Home, ada: Person, hub: Hub
     ) -> None:

@@ -74,3 +74,5 @@ speed-by-others = Berechnet aus den Gewichten, die jedes Token liest, und dem Sp
     [one] { $count } Modell
    *[other] { $count } Modellen
  } hier.
+
+update-not-of-hub = { $model } kommt nicht vom Hub: Es gibt nichts, womit es zu vergleichen wäre.

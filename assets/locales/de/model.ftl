@@ -99,3 +99,15 @@ version-use = Diese verwenden
 version-forget = Löschen
 version-forget-question = Diese Version löschen?
 version-forget-about = { $file } ({ $size }) wird gelöscht, wenn die Datei im Modellordner von Inglenook liegt, sonst nur vergessen.
+
+update-unknown = Neuere Version
+update-unknown-about = Noch hat niemand beim Hub nachgefragt. Das geschieht nur auf Wunsch.
+update-newest = Das ist die neueste Version
+update-newer = Der Hub hat eine neuere Version
+update-here = Eine neuere Version ist schon hier: siehe unten
+update-gone = Der Hub hat diese Datei nicht mehr
+update-look = Hub fragen
+update-looked = gefragt am { $date }
+update-commit = Commit { $commit }
+update-get = Daneben laden
+update-coming = Unterwegs

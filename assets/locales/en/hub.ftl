@@ -74,3 +74,5 @@ speed-by-others = Reckoned from the weights that each token reads, and from this
     [one] { $count } model
    *[other] { $count } models
  } here.
+
+update-not-of-hub = { $model } was not downloaded from the hub: there is nothing to compare it with.
