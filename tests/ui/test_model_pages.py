@@ -15,15 +15,18 @@ from app.services.container import Services
 from app.services.download_status import DownloadStatus
 from app.services.model_settings import ModelSettings
 from app.services.models import STARTER_ID
+from app.services.setup import ChatSetup
 from app.services.starters import recommended, starters
 from app.settings import Settings
 from engine.fit import Fit, Verdict
+from engine.hardware import NativeDevice
 from engine.template_doctor import SENTENCES, Code, Finding, Level, TemplateReport
 from store.tables import DownloadState, UserRole
 from tests.app.hub import TOKEN, Hub
 from tests.app.shop import REPO, tiny_model
 from tests.ui.conftest import Home, Person, home_with
 from tests.ui.using import click, elements, told, trigger, until
+from ui.models import settings_form
 from ui.models.doctor import doctor_card
 from ui.models.downloads import parts_of
 from ui.models.fit_line import fit_in_words
@@ -105,6 +108,38 @@ class TestOneModel:
             text for each in elements(tab, Element) if (text := getattr(each, "text", "")) and _is_shown(each)
         ]
 
+    async def test_the_preset_of_its_new_chats_is_chosen_and_taken_back(self, home: Home, ada: Person) -> None:
+        preset = await home.services.presets.create(ada.id, "Pirate", ChatSetup(system_prompt="Arr."))
+        tab = await ada.at(f"/models/installed/{STARTER_ID}")
+        trigger(_chooser(tab, "Pirate"), "change", preset.id)
+        _submit(tab, "nk-settings")
+        await until(lambda: "Saved." in _texts(tab))
+        assert (await home.services.model_settings.of(STARTER_ID)).preset_id == preset.id
+        tab = await ada.at(f"/models/installed/{STARTER_ID}")
+        (option,) = (each for each in _chooser(tab, "Pirate").descendants() if each.props.get("selected"))
+        assert option.props["value"] == preset.id
+        trigger(_chooser(tab, "Pirate"), "change", "")
+        _submit(tab, "nk-settings")
+        await until(lambda: "Saved." in _texts(tab))
+        assert (await home.services.model_settings.of(STARTER_ID)).preset_id is None
+
+    async def test_of_several_gpus_each_can_be_chosen(
+        self, home: Home, ada: Person, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        async def two() -> tuple[NativeDevice, ...]:
+            return tuple(NativeDevice(f"CUDA{at}", "gpu", f"Big {at}", 80 * GIB, 80 * GIB) for at in range(2))
+
+        monkeypatch.setattr(settings_form, "find_gpus", two)
+        tab = await ada.at(f"/models/installed/{STARTER_ID}")
+        click(tab, "GPU 1: Big 1")
+        trigger(_field(tab, "Layers on the GPU"), "change", "12")
+        _submit(tab, "nk-settings")
+        await until(lambda: "Saved. Applies at the next load." in _texts(tab))
+        assert await home.services.model_settings.of(STARTER_ID) == ModelSettings(device="gpu1", layers=12)
+        monkeypatch.undo()
+        tab = await ada.at(f"/models/installed/{STARTER_ID}")
+        assert "GPU1" in _texts(tab)            # it is set, though it is gone
+
     async def test_removed_in_another_tab_it_is_left(self, home: Home, ada: Person) -> None:
         await home.shelf.put(home.services, "parrot", "Hello")
         tab = await ada.at("/models/installed/parrot")
@@ -115,6 +150,14 @@ class TestOneModel:
         written = {"": None, "32k": 32768, "8 192": 8192, "8.192": 8192, "8,192": 8192, "0": 0, "1.5": 1.5, "1,5": 1.5}
         assert {text: number_in(text) for text in written} == written
         assert number_in("lots ") == "lots"
+
+
+def _chooser(tab: User, name: str) -> Element:
+    """The list of the browser's that offers this."""
+    return next(
+        each for each in elements(tab, Element)
+        if each.tag == "select" and any(getattr(option, "text", "") == name for option in each.descendants())
+    )
 
 
 def _is_shown(element: Element) -> bool:

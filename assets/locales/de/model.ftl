@@ -111,3 +111,8 @@ update-looked = gefragt am { $date }
 update-commit = Commit { $commit }
 update-get = Daneben laden
 update-coming = Unterwegs
+
+setting-gpu-number = GPU { $number }: { $name }
+setting-preset_id = Vorlage neuer Chats
+setting-preset_id-about = Von einem Admin; für alle, die selbst keine als Standard haben.
+setting-no-preset = keine

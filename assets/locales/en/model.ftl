@@ -111,3 +111,8 @@ update-looked = asked { $date }
 update-commit = commit { $commit }
 update-get = Get it beside this one
 update-coming = On its way
+
+setting-gpu-number = GPU { $number }: { $name }
+setting-preset_id = Preset of new chats
+setting-preset_id-about = An admin’s, for everybody who has no default of their own.
+setting-no-preset = none
