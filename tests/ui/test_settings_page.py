@@ -134,25 +134,40 @@ def _native(tab: User, label: str) -> Element:
     return next(each for each in elements(tab, Element) if each.props.get("id") == name)
 
 
-async def test_an_admin_says_how_downloads_may_run(home: Home, ada: Person) -> None:
+async def test_an_admin_says_what_holds_for_all_models(home: Home, ada: Person) -> None:
     tab = await ada.at("/settings")
     form = next(each for each in elements(tab, Element) if each.tag == "form" and "nk-settings" in each.classes)
-    trigger(_native(tab, "At most, in MiB a second"), "change", "fast")
+    trigger(_native(tab, "Memory of all together, in GiB"), "change", "lots")
+    trigger(form, "submit")
+    await until(lambda: any(each.startswith("The memory budget is a number of GiB") for each in _texts(tab)))
+    trigger(_native(tab, "Memory of all together, in GiB"), "change", "12.5")
+    trigger(_native(tab, "Downloads at most, in MiB a second"), "change", "fast")
     trigger(form, "submit")
     await until(lambda: "Give a number of MiB above 0, or leave it empty." in _texts(tab))
-    trigger(_native(tab, "At most, in MiB a second"), "change", "2.5")
-    trigger(_native(tab, "Hours"), "change", "at night")
+    trigger(_native(tab, "Downloads at most, in MiB a second"), "change", "2.5")
+    trigger(_native(tab, "Hours of downloads"), "change", "at night")
     trigger(form, "submit")
     await until(lambda: any(each.startswith("Write hours as 22:00-06:00") for each in _texts(tab)))
-    trigger(_native(tab, "Hours"), "change", "22 – 6")
+    trigger(_native(tab, "Hours of downloads"), "change", "22 – 6")
     click(tab, "Shared cache")
     trigger(next(each for each in form.descendants() if each.props.get("role") == "switch"), "click")
     trigger(form, "submit")
     await until(lambda: "Saved." in _texts(tab))
     assert home.services.downloads.rules == DownloadRules(layout="shared", bytes_per_s=2621440, hours="22:00-06:00")
     assert await home.services.model_updates.looks_daily()
+    assert home.services.engines.budget_bytes == 12.5 * 2**30
 
 
-async def test_rules_of_downloads_are_for_admins(ben: Person) -> None:
+async def test_a_budget_that_a_flag_gives_stays_where_none_is_set_here(home: Home, ada: Person) -> None:
+    home.services.engines.budget_bytes = 5 << 30
+    tab = await ada.at("/settings")
+    form = next(each for each in elements(tab, Element) if each.tag == "form" and "nk-settings" in each.classes)
+    trigger(_native(tab, "Hours of downloads"), "change", "22:00-06:00")
+    trigger(form, "submit")
+    await until(lambda: "Saved." in _texts(tab))
+    assert home.services.engines.budget_bytes == 5 << 30
+
+
+async def test_rules_of_models_are_for_admins(ben: Person) -> None:
     tab = await ben.at("/settings")
-    assert "Downloads of models" not in _texts(tab)
+    assert "Hours of downloads" not in _texts(tab)

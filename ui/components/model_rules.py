@@ -1,5 +1,5 @@
-"""How downloads of models may run: how fast, when, and where to; and whether the hub is asked for newer versions. A
-part of the settings page that admins have. On the event loop.
+"""What holds for all models: the memory that they may take together; how downloads may run, and where to; whether the
+hub is asked for newer versions. A part of the settings page that admins have. On the event loop.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MIB = 2**20
 LAYOUTS = ("own", "shared")
 
 
-class DownloadRulesForm:
+class ModelRulesForm:
     def __init__(self, services: Services) -> None:
         self._services = services
 
@@ -34,6 +34,11 @@ class DownloadRulesForm:
         self._layout: str = rules.layout
         with tag("form", "nk-settings").on("submit.prevent", self._save, args=[]):
             with tag("div", "nk-settings-grid"):
+                gib = await self._services.model_settings.memory_budget_gib()
+                self._budget = TextField(
+                    t("rules-budget"), "" if gib is None else number(gib, None), hint=t("rules-budget-about"),
+                    placeholder=t("rules-no-budget"), input_mode="decimal",
+                )
                 shown = "" if rules.bytes_per_s is None else number(rules.bytes_per_s / MIB, None)
                 self._limit = TextField(
                     t("rules-limit"), shown, hint=t("rules-limit-about"), placeholder=t("rules-no-limit"),
@@ -62,11 +67,13 @@ class DownloadRulesForm:
         self._layout = layout
 
     async def _save(self) -> None:
-        places = {"limit": self._limit.problem, "hours": self._hours.problem}
+        places = {"gib": self._budget.problem, "limit": self._limit.problem, "hours": self._hours.problem}
         for place in (*places.values(), self._problem):
             show_problem(place, None)
         put(self._done, "")
         try:
+            if (gib := self._gib()) != await self._services.model_settings.memory_budget_gib():
+                await self._services.model_settings.set_memory_budget(gib)      # else what a flag says stays
             await self._services.downloads.set_rules(DownloadRules(
                 layout="shared" if self._layout == "shared" else "own", bytes_per_s=self._bytes_per_s(),
                 hours=_hours(self._hours.value),
@@ -77,6 +84,10 @@ class DownloadRulesForm:
             show_problem(places.get(wrong or "", self._problem), told(error))
             return
         put(self._done, t("setting-saved"))
+
+    def _gib(self) -> float | None:
+        """What is no number goes as it is: the service says what it wants."""
+        return number_in(self._budget.value)        # type: ignore[return-value]
 
     def _bytes_per_s(self) -> int | None:
         mib = number_in(self._limit.value)
