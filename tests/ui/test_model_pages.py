@@ -71,7 +71,7 @@ class TestOneModel:
         for text in (*titles, "Weights", "GGUF · llama"):
             assert text in _texts(tab), text
         assert _says(tab, "It has no place for tools")
-        assert "Speed of an answer" in _texts(tab)
+        await until(lambda: "Speed of an answer" in _texts(tab))
         assert any(re.fullmatch(r"About [\d,.]+ tokens/s\.", each) for each in _texts(tab))
 
     async def test_one_that_is_not_there_is_not_found(self, ada: Person) -> None:
