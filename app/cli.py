@@ -17,6 +17,7 @@ import typer
 from app import download_commands
 from app.chat_commands import export_chats, import_chats
 from app.commands import HELP_STYLE, DataDir, keys, load_settings, models, users
+from app.hub_commands import rules, updates
 from app.model_commands import budget, change, found, roll_back, show, update
 from app.optimize import optimize
 
@@ -37,6 +38,8 @@ models.command("set")(change)
 models.command("budget")(budget)
 models.command("update")(update)
 models.command("rollback")(roll_back)
+models.command("updates")(updates)
+models.command("rules")(rules)
 for name, command in download_commands.COMMANDS.items():
     models.command(name)(command)
 

@@ -90,17 +90,21 @@ def files(
         variants: list[dict[str, Any]] = (await desk.show(repo))["variants"]
         return variants
 
+    variants = _at_desk(data_dir, ask)
     print_table(
-        ("QUANT", "SIZE", "FILES", "HERE", "USERS", "CONTEXT"),
+        ("QUANT", "SIZE", "FILES", "HERE", "USERS", "CONTEXT", "TOKENS/S"),
         [
             (
                 each["label"], in_gb(each["size_bytes"]), str(len(each["files"])),
                 "incomplete" if each["missing"] else str(each["fit"]["verdict"]),
                 str(each["fit"]["num_users"] or "-"), f"{each['fit']['context_tokens']:,}",
+                f"about {each['speed']['tokens_per_s']:g}" if each["speed"] else "-",
             )
-            for each in _at_desk(data_dir, ask)
+            for each in variants
         ],
     )
+    if speed := next((each["speed"] for each in variants if each["speed"]), None):
+        print(f"For one person at a time. {speed['rests_on']}", file=sys.stderr)
 
 
 def pull(
@@ -234,6 +238,8 @@ def _say_plan(repo: str, plan: dict[str, Any], *, anyway: bool) -> None:
         how = "It fits" if verdict == "fits" else "It fits, but only just"
         people = "1 person" if fit["num_users"] == 1 else f"{fit['num_users']} people at once"
         print(f"{how}: {people} with {fit['context_tokens']:,} tokens of context each{layers}.", file=sys.stderr)
+        if speed := plan["speed"]:
+            print(f"About {speed['tokens_per_s']:g} tokens/s. {speed['rests_on']}", file=sys.stderr)
     elif verdict == "unknown" or anyway:
         print(f"Whether it fits: {fit['reason']}", file=sys.stderr)
     else:
@@ -245,17 +251,9 @@ def _say_plan(repo: str, plan: dict[str, Any], *, anyway: bool) -> None:
 
 def _at_desk(data_dir: Path | None, work: Callable[[Desk], Awaitable[T]]) -> T:
     settings = load_settings(data_dir=data_dir)
-    import logging
+    from app.download_desk import at_desk
 
-    from app.download_desk import open_desk
-    from app.logs import set_up_logs
-
-    async def run() -> T:
-        async with open_desk(settings) as desk:
-            return await work(desk)
-
-    set_up_logs(logging.ERROR)          # what goes wrong is told by the command itself
-    return asyncio.run(run())
+    return at_desk(settings, work)
 
 
 async def _find(desk: Desk, which: str) -> dict[str, Any]:

@@ -7,22 +7,27 @@ anyway, and that ends with it.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import asdict
-from typing import Any, Protocol
+from dataclasses import asdict, replace
+from typing import Any, Protocol, TypeVar
 
 import httpx
 
 from app.errors import AppError, Conflict
 from app.instance import AlreadyRunning, Instance, note_of
 from app.language import Said
+from app.logs import set_up_logs
 from app.security import SESSION_COOKIE
 from app.services.accounts import AccountService
 from app.services.container import Services
 from app.settings import Settings
 from engine.load import load_engine
 from store.tables import UserRole
+
+T = TypeVar("T")
 
 TIMEOUT_S = 60.0
 
@@ -40,10 +45,23 @@ class Desk(Protocol):
     async def pause(self, download_id: str) -> dict[str, Any]: ...
     async def resume(self, download_id: str) -> dict[str, Any]: ...
     async def cancel(self, download_id: str) -> None: ...
+    async def rules(self) -> dict[str, Any]: ...
+    async def set_rules(self, changes: dict[str, Any]) -> dict[str, Any]: ...
 
 
 class ServerSaysNo(AppError):
     """In the server's own words."""
+
+
+def at_desk(settings: Settings, work: Callable[[Desk], Awaitable[T]]) -> T:
+    """For a command: `work` on an event loop of its own. Raises as `open_desk` and `work` do."""
+
+    async def run() -> T:
+        async with open_desk(settings) as desk:
+            return await work(desk)
+
+    set_up_logs(logging.ERROR)          # what goes wrong is told by the command itself
+    return asyncio.run(run())
 
 
 @asynccontextmanager
@@ -85,12 +103,13 @@ class _Here:
     async def plan(self, repo: str, wanted: str) -> dict[str, Any]:
         commit_sha, variant = await self._downloads.plan(repo, wanted)
         fit = await self._services.hub.fit(repo, commit_sha, variant)
-        return {"repo": repo, "commit_sha": commit_sha, "fit": asdict(fit)} | variant.as_json()
+        foretold = await self._services.model_speeds.bodies({variant.label: fit})
+        return {"repo": repo, "commit_sha": commit_sha} | variant.as_json() | foretold[variant.label]
 
     async def show(self, repo: str) -> dict[str, Any]:
         page = await self._services.hub.page(repo)
-        fits = await self._services.hub.fits(page)
-        return {"variants": [each.as_json() | {"fit": asdict(fits[each.label])} for each in page.variants]}
+        foretold = await self._services.model_speeds.bodies(await self._services.hub.fits(page))
+        return {"variants": [each.as_json() | foretold[each.label] for each in page.variants]}
 
     async def request(self, repo: str, wanted: str, *, anyway: bool) -> dict[str, Any]:
         return (await self._downloads.request(repo, wanted, anyway=anyway)).as_json()
@@ -109,6 +128,13 @@ class _Here:
 
     async def cancel(self, download_id: str) -> None:
         await self._downloads.cancel(download_id)
+
+    async def rules(self) -> dict[str, Any]:
+        return asdict(self._downloads.rules)
+
+    async def set_rules(self, changes: dict[str, Any]) -> dict[str, Any]:
+        await self._downloads.set_rules(replace(self._downloads.rules, **changes))
+        return await self.rules()
 
 
 class _Server:
@@ -156,6 +182,12 @@ class _Server:
 
     async def cancel(self, download_id: str) -> None:
         await self._ask("DELETE", f"/hub/downloads/{download_id}")
+
+    async def rules(self) -> dict[str, Any]:
+        return await self._ask("GET", "/hub/rules")
+
+    async def set_rules(self, changes: dict[str, Any]) -> dict[str, Any]:
+        return await self._ask("PUT", "/hub/rules", json=changes)
 
     async def _ask(self, method: str, path: str, **options: Any) -> dict[str, Any]:
         try:

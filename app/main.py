@@ -68,7 +68,8 @@ def create_app(settings: Settings, *, loader: Loader = load_engine) -> FastAPI:
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     services: Services = app.state.services
     await services.start()
-    background = {asyncio.create_task(services.preload()), asyncio.create_task(services.keep_tidy())}
+    background = {asyncio.create_task(services.preload()), asyncio.create_task(services.keep_tidy()),
+                  asyncio.create_task(services.model_updates.keep_looking())}
     try:
         yield
     finally:

@@ -17,6 +17,7 @@ from app.commands import SHORT_ID_CHARS, DataDir, print_table, with_services
 if TYPE_CHECKING:
     from app.services.container import Services
     from app.services.model_settings import ModelSettings
+    from app.services.model_speeds import Speed
     from app.services.model_versions import InstalledVersion
     from engine.template_doctor import TemplateReport
     from store.tables import Model
@@ -59,7 +60,8 @@ def show(model: ModelId, data_dir: DataDir = None) -> None:
         versions = await services.model_versions.list(row.id)
         settings = await services.model_settings.of(row.id)
         told = _settings(settings, await _preset_name(services, settings))
-        return _about(row, await _fit(services, row), report, told, versions)
+        speed = await services.model_speeds.of(row)
+        return _about(row, await _fit(services, row), report, told, versions, speed)
 
     print("\n".join(with_services(data_dir, collect)))
 
@@ -181,7 +183,8 @@ async def _fit(services: Services, row: Model) -> str:
 
 
 def _about(
-    row: Model, fit: str, report: TemplateReport | str | None, settings: str, versions: list[InstalledVersion]
+    row: Model, fit: str, report: TemplateReport | str | None, settings: str, versions: list[InstalledVersion],
+    speed: Speed | None,
 ) -> list[str]:
     from app.services.model_facts import problem_of, version_of
     from app.services.model_origin import Origin
@@ -196,6 +199,7 @@ def _about(
         "Size": f"{row.size_bytes / 1e6:,.0f} MB",
         "Context": f"trained for {row.context_tokens:,} tokens",
         "Memory": fit,
+        "Speed": f"about {speed.told:g} tokens/s. {speed.rests_on}" if speed else "",
         "Makes": "embeddings" if row.embeds else "answers",
         "Settings": settings,
         "Template": "" if report is None else report if isinstance(report, str) else _abilities(report),

@@ -27,6 +27,7 @@ from engine.memory import (
     plan,
 )
 from engine.model_spec import ModelSpec, facts_of
+from engine.speed import bytes_per_token
 
 
 class Verdict(StrEnum):
@@ -44,6 +45,7 @@ class Fit:
     needed_bytes: int = 0       # of the host's memory, at the most
     gpu_layers: int = 0
     num_layers: int = 0         # those and the rest
+    bytes_per_token: int = 0    # of weights, that a token of an answer reads; 0 where that is not known
     reason: str = ""            # why not, with numbers, and what would
     has_bytes: int = 0          # of this machine, its GPU included; where it is TOO_BIG
 
@@ -92,7 +94,8 @@ async def judge(
         facts = _scaled(facts_of(spec, header, (), limits), scale)
     except ModelLoadError as error:
         return Fit(verdict=Verdict.TOO_BIG, num_layers=header.block_count + 1, reason=str(error))
-    return _judged(facts, machine, limits, gpu, header.block_count)
+    fit = _judged(facts, machine, limits, gpu, header.block_count)
+    return replace(fit, bytes_per_token=round(bytes_per_token(header) * scale))
 
 
 async def guess(roughs: Sequence[Rough], limits: LoadLimits, *, reclaimable_bytes: int = 0) -> list[Fit]:

@@ -22,6 +22,10 @@ _MAX_CONTEXT_TOKENS = 1 << 30
 _MAX_PARTS = 1000
 _PART_NAME = re.compile(r"(?P<stem>.+)-(?P<part>\d{5})-of-(?P<parts>\d{5})\.gguf", re.DOTALL)
 
+_BESIDE = re.compile(r"^mtp[-_]|^imatrix|(?<![a-z0-9])mmproj(?![a-z])", re.IGNORECASE)
+_WEIGHS = re.compile(r"(?<![a-z0-9])imatrix\.gguf$", re.IGNORECASE)
+_QUANTISED = re.compile(r"(?<![a-z0-9])i?q\d_|(?<![a-z0-9])b?f16", re.IGNORECASE)
+
 # `general.file_type` is llama.cpp's number for the recipe by which a file was quantised.
 _FILE_TYPES = MappingProxyType({
     0: "F32", 1: "F16", 2: "Q4_0", 3: "Q4_1", 7: "Q8_0", 8: "Q5_0", 9: "Q5_1", 10: "Q2_K", 11: "Q3_K_S", 12: "Q3_K_M",
@@ -263,6 +267,14 @@ def parts_by_name(path: Path) -> tuple[Path, ...]:
     if named is None or not 0 < num_parts <= _MAX_PARTS:
         return (path,)
     return tuple(path.with_name(f"{named['stem']}-{n:05}-of-{num_parts:05}.gguf") for n in range(1, num_parts + 1))
+
+
+def is_beside_a_model(file_name: str) -> bool:
+    """By its name: what reads its images ("mmproj-…", "…-mmproj-f16"), weighs its values ("…imatrix.gguf", but not the
+    model "…-Q4_K_M-imatrix.gguf") or drafts for it ("mtp-…") is no model of its own.
+    """
+    is_weights_of_values = _WEIGHS.search(file_name) is not None and _QUANTISED.search(file_name) is None
+    return is_weights_of_values or _BESIDE.search(file_name) is not None
 
 
 def _read_part(path: Path, number: int, budget: Budget) -> RawHeader:

@@ -43,16 +43,16 @@ async def search(
 @router.get("/models/{owner}/{name}")
 async def show(services: ServicesOf, _admin: Admin, owner: str, name: str) -> dict[str, Any]:
     page = await services.hub.page(f"{owner}/{name}")
-    fits = await services.hub.fits(page)
-    variants = [each.as_json() | {"fit": asdict(fits[each.label])} for each in page.variants]
+    foretold = await services.model_speeds.bodies(await services.hub.fits(page))
+    variants = [each.as_json() | foretold[each.label] for each in page.variants]
     return {"model": _model_body(page.model), "commit_sha": page.commit_sha, "variants": variants}
 
 
 @router.get("/plan")
 async def plan(services: ServicesOf, _admin: Admin, repo: str, wanted: str = "") -> dict[str, Any]:
     commit_sha, variant = await services.downloads.plan(repo, wanted)
-    fit = await services.hub.fit(repo, commit_sha, variant)
-    return {"repo": repo, "commit_sha": commit_sha, "fit": asdict(fit)} | variant.as_json()
+    foretold = await services.model_speeds.bodies({variant.label: await services.hub.fit(repo, commit_sha, variant)})
+    return {"repo": repo, "commit_sha": commit_sha} | variant.as_json() | foretold[variant.label]
 
 
 @router.get("/downloads")

@@ -8,10 +8,9 @@ from itertools import islice
 from pathlib import Path
 
 from app.language import Said
-from engine.gguf import parts_by_name
+from engine.gguf import is_beside_a_model, parts_by_name
 
 MAX_ENTRIES = 20_000            # of one folder and all below it; a scan of a strange disk ends
-NO_MODELS = ("mmproj", "imatrix")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,9 +24,10 @@ class Found:
 
 
 def found_gguf(app: str, name: str, path: Path, pin: str = "") -> Found | None:
-    """None for what is no model of its own: a later part, or the part of a model that reads images."""
+    """None for what is no model of its own: a later part, or a file beside a model, such as the one that reads images.
+    """
     parts = parts_by_name(path)
-    if path != parts[0] or path.name.lower().startswith(NO_MODELS):
+    if path != parts[0] or is_beside_a_model(path.name):
         return None
     missing = next((part for part in parts if not part.is_file()), None)
     size_bytes = sum(part.stat().st_size for part in parts if part != missing and part.is_file())

@@ -14,6 +14,7 @@ from typing import Any
 
 from app.errors import InvalidInput, NotFound
 from app.language import Said
+from engine.gguf import is_beside_a_model
 
 DEFAULT_QUANTISATIONS = ("Q4_K_M", "Q4_K_S", "Q4_0", "Q4_1", "Q5_K_M", "Q6_K", "Q8_0")      # the first that there is
 MAX_NAME_CHARS = 512
@@ -25,7 +26,6 @@ _QUANTISATION = re.compile(
     re.IGNORECASE,
 )
 _BESIDE_WEIGHTS = (".json", ".jinja", ".txt", ".model", ".tiktoken")       # what a safetensors model needs to be read
-_NO_MODEL = ("mmproj", "imatrix")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +134,7 @@ def _group_of(name: str) -> tuple[str, str, str] | None:
     """Files of one model have equal ones: (format, stem, number of parts)."""
     lower = name.lower()
     ending = next((ending for ending in ("gguf", "safetensors") if lower.endswith(f".{ending}")), None)
-    if ending is None or any(word in lower.rpartition("/")[2] for word in _NO_MODEL):
+    if ending is None or is_beside_a_model(name.rpartition("/")[2]):
         return None
     found = _PART.fullmatch(name)
     return (ending, found["stem"], found["parts"]) if found else (ending, name[: -len(ending) - 1], "")

@@ -26,6 +26,8 @@ from app.services.listing import ListingService
 from app.services.meter import ContextMeter
 from app.services.model_presets import ModelPresets
 from app.services.model_settings import ModelSettingsService
+from app.services.model_speeds import ModelSpeeds
+from app.services.model_updates import ModelUpdates
 from app.services.model_uploads import ModelUploads
 from app.services.model_versions import ModelVersions
 from app.services.models import ModelService, wanted_of
@@ -63,6 +65,8 @@ class Services:
     model_settings: ModelSettingsService
     model_presets: ModelPresets
     model_versions: ModelVersions
+    model_speeds: ModelSpeeds
+    model_updates: ModelUpdates
     found_models: FoundModels
     model_uploads: ModelUploads
     downloads: DownloadService
@@ -117,8 +121,9 @@ class Services:
         accounts.on_access_ended(imports.access_ended)
         return cls(
             settings, db, disk_cache, changes, accounts, conversations, vault, hub, models, model_settings,
-            model_presets, model_versions, found_models, model_uploads, downloads, optimizer, engines, generations,
-            chat, ContextMeter(engines), temporary, presets, prompts, LibraryFiles(prompts, presets), exports, imports,
+            model_presets, model_versions, ModelSpeeds(db, engines), ModelUpdates(db, hub, models, changes),
+            found_models, model_uploads, downloads, optimizer, engines, generations, chat, ContextMeter(engines),
+            temporary, presets, prompts, LibraryFiles(prompts, presets), exports, imports,
             OrganiseService(db, conversations, changes), ListingService(db), SearchService(db), titles,
         )
 

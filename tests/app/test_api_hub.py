@@ -68,6 +68,8 @@ def test_a_model_is_found_judged_fetched_and_there(hub: Hub, boss: Person) -> No
         (variant,) = shown["variants"]
         assert (variant["label"], variant["size_bytes"], variant["files"]) == ("Q8_0", len(tiny_model(31)), [NAME])
         assert variant["fit"]["verdict"] == "fits"
+        assert variant["speed"]["tokens_per_s"] > 1
+        assert "this machine’s memory" in variant["speed"]["rests_on"]
         plan = browser.get("/hub/plan", params={"repo": REPO, "wanted": "q8_0"}).json()
         assert (plan["commit_sha"], plan["fit"]["num_users"]) == (hub.repos[REPO].commit, 8)
         asked = browser.post("/hub/downloads", json={"repo": REPO})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -126,6 +127,28 @@ class TestScanning:
         (tmp_path / "hub" / "models--o--r" / "snapshots" / "no commit").mkdir(parents=True)
         put_in_jan(tmp_path / "jan", "nul", path="a\\0b").parent.mkdir(exist_ok=True)
         assert [name for _, name, _ in told(places)] == ["nul"]
+
+    def test_what_reads_a_model_s_images_is_no_model_wherever_it_stands_in_the_name(
+        self, places: Places, tmp_path: Path
+    ) -> None:
+        for name in ("p/m/tiny-mmproj-f16.gguf", "p/m/mmproj-F16.gguf", "p/m/tiny.gguf"):
+            put_in_lm_studio(tmp_path / "lm", name)
+        put_in_hub_cache(tmp_path / "hub", "bart/Tiny-GGUF", "Tiny-mmproj-f16.gguf")
+        assert told(places) == [("LM Studio", "p/m/tiny.gguf", "")]
+
+    def test_follows_lm_studio_to_where_its_models_were_moved(self, places: Places, tmp_path: Path) -> None:
+        put_in_lm_studio(tmp_path / "lm", "p/old/old.gguf")
+        moved = put_in_lm_studio(tmp_path / "big disk" / "ÜÏ", "p/new/new.gguf").parents[2]
+        settings = tmp_path / "lm" / "settings.json"
+        settings.write_text(json.dumps({"downloadsFolder": str(moved), "language": "de"}))
+        assert [name for _, name, _ in told(places)] == ["p/new/new.gguf", "p/old/old.gguf"]
+        for odd in (
+            b"{", b"[]", b"\xff", b"[" * 100_000, b"{}", b'{"downloadsFolder": 5}', b'{"downloadsFolder": "a\\u0000b"}',
+            b'{"downloadsFolder": "models"}', b'{"downloadsFolder": "/nowhere/at/all"}',
+            json.dumps({"downloadsFolder": str(tmp_path / "lm" / "models")}).encode(), b" " * (2 << 20),
+        ):
+            settings.write_bytes(odd)
+            assert [name for _, name, _ in told(places)] == ["p/old/old.gguf"], odd[:40]
 
     def test_follows_an_absolute_path_of_jans(self, places: Places, tmp_path: Path) -> None:
         elsewhere = put_in_jan(tmp_path / "jan", path=str(tmp_path / "elsewhere" / "m.gguf"))

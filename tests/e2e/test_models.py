@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.async_api import Browser, Page, expect
+from playwright.async_api import Browser, Locator, Page, expect
 
 from app.services.models import find_starter
 from tests.app.hub import TOKEN, Hub
@@ -187,6 +187,69 @@ async def _asks_for_a_token(page: Page, url: str, hub: Hub) -> None:
     await page.get_by_label("Token").fill(TOKEN)
     await page.get_by_role("button", name="Keep").click()
     await expect(page.get_by_text("Kept.")).to_be_visible()
+
+
+async def test_a_file_dropped_onto_the_page_is_uploaded_with_progress(
+    fresh_server: Server, browser: Browser, tmp_path: Path
+) -> None:
+    """As a person drags it from a folder: over the page, which then says where; let go beside that, it comes too."""
+    name = fresh_server.add_user(admin=True)
+    fresh_server.start()
+    page = await sign_in(browser, fresh_server, name)
+    dropped, beside = tmp_path / "dropped.gguf", tmp_path / "beside.gguf"
+    for seed, path in enumerate((dropped, beside)):
+        write_tiny_gguf(path, seed=seed)
+        with path.open("ab") as file:
+            file.write(bytes(8 << 20))      # so that it takes a while
+    await page.goto(f"{fresh_server.url}/models")
+    await page.wait_for_load_state("networkidle")
+    hand = await page.context.new_cdp_session(page)
+    await hand.send("Network.enable")
+    await hand.send("Network.emulateNetworkConditions", {
+        "offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": 4 << 20,
+    })
+
+    async def drag(kind: str, path: Path, x: float, y: float) -> None:
+        data = {"items": [], "files": [str(path)], "dragOperationsMask": 1}
+        await hand.send("Input.dispatchDragEvent", {"type": kind, "x": x, "y": y, "data": data})
+
+    area = await page.locator(".nk-page-in").bounding_box()
+    assert area is not None
+    await drag("dragEnter", dropped, area["x"] + 50, area["y"] + 50)
+    await drag("dragOver", dropped, area["x"] + 50, area["y"] + 50)
+    field = page.get_by_role("dialog").locator(".nk-drop")
+    await expect(field).to_contain_text("Drop it here")
+    await _let_go(page, field, drag, dropped)
+    told = page.get_by_role("dialog").get_by_role("status")
+    await expect(told).to_have_text(re.compile(r"Sending [1-9]\d? %"))
+    first = int(re.sub(r"\D", "", await told.inner_text()))
+    await expect(told).not_to_have_text(f"Sending {first} %")
+    await expect(page.get_by_role("dialog")).to_have_count(0)
+    await expect(page.get_by_role("link", name="Tiny 0")).to_be_visible()
+    uploads = fresh_server.data_dir / "models" / "uploads"
+    assert (uploads / "dropped.gguf").read_bytes() == dropped.read_bytes()
+
+    await page.get_by_role("button", name="Add a file").click()
+    await expect(field).to_be_visible()
+    await drag("dragEnter", beside, 5, 5)
+    await drag("dragOver", beside, 5, 5)
+    await drag("drop", beside, 5, 5)
+    await expect(told).to_contain_text("Sending")
+    await expect(page.get_by_role("dialog")).to_have_count(0)
+    await expect(page.get_by_role("link", name="Tiny 1")).to_be_visible()
+    assert page.url == f"{fresh_server.url}/models"
+
+
+async def _let_go(page: Page, field: Locator, drag: Callable[..., Awaitable[None]], path: Path) -> None:
+    """A hand that holds a file still moves: each move says again where it is, while the dialog comes to rest."""
+    async with asyncio.timeout(60):
+        while "Let go" not in await field.inner_text():
+            box = await field.bounding_box()
+            assert box is not None
+            x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+            await drag("dragOver", path, x, y)
+            await page.evaluate("() => new Promise(requestAnimationFrame)")
+    await drag("drop", path, x, y)
 
 
 def _elsewhere(page: Page, url: str) -> list[str]:

@@ -13,7 +13,7 @@ import gguf
 import pytest
 
 from engine.errors import ModelLoadError
-from engine.gguf import read_header
+from engine.gguf import is_beside_a_model, read_header
 from engine.gguf_reader import TENSOR_TYPES
 from tests.engine.bounded import in_200_mb
 from tests.engine.tiny_gguf import write_tiny_gguf
@@ -341,3 +341,17 @@ class TestAModelInParts:
 def test_numpy_is_not_needed_to_read_a_header() -> None:
     script = "import sys, engine.gguf, engine.memory, engine.select\nassert 'numpy' not in sys.modules"
     subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "is_so"),
+    [
+        ("mmproj-F16.gguf", True), ("mmproj-model-f16.gguf", True), ("Qwen2.5-VL-7B-mmproj-Q8_0.gguf", True),
+        ("gemma-3-4b.mmproj.gguf", True), ("MMPROJ.gguf", True), ("mtp-qwen3.gguf", True),
+        ("imatrix_unsloth.gguf", True),
+        ("Llama-3-8B-imatrix.gguf", True), ("Llama-3-8B.imatrix.gguf", True), ("Llama-3-8B-Q4_K_M-imatrix.gguf", False),
+        ("llama-imatrix-Q4_0.gguf", False), ("comprehend-mmprojects-Q4_0.gguf", False), ("qwen3-Q4_K_M.gguf", False),
+    ],
+)
+def test_what_lies_beside_a_model_is_told_by_its_name(name: str, is_so: bool) -> None:
+    assert is_beside_a_model(name) is is_so

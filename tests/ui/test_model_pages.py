@@ -15,15 +15,18 @@ from app.services.container import Services
 from app.services.download_status import DownloadStatus
 from app.services.model_settings import ModelSettings
 from app.services.models import STARTER_ID
+from app.services.setup import ChatSetup
 from app.services.starters import recommended, starters
 from app.settings import Settings
 from engine.fit import Fit, Verdict
+from engine.hardware import NativeDevice
 from engine.template_doctor import SENTENCES, Code, Finding, Level, TemplateReport
 from store.tables import DownloadState, UserRole
 from tests.app.hub import TOKEN, Hub
 from tests.app.shop import REPO, tiny_model
 from tests.ui.conftest import Home, Person, home_with
 from tests.ui.using import click, elements, told, trigger, until
+from ui.models import settings_form
 from ui.models.doctor import doctor_card
 from ui.models.downloads import parts_of
 from ui.models.fit_line import fit_in_words
@@ -68,6 +71,8 @@ class TestOneModel:
         for text in (*titles, "Weights", "GGUF · llama"):
             assert text in _texts(tab), text
         assert _says(tab, "It has no place for tools")
+        await until(lambda: "Speed of an answer" in _texts(tab))
+        assert any(re.fullmatch(r"About [\d,.]+ tokens/s\.", each) for each in _texts(tab))
 
     async def test_one_that_is_not_there_is_not_found(self, ada: Person) -> None:
         async with ada.http() as browser:
@@ -103,6 +108,38 @@ class TestOneModel:
             text for each in elements(tab, Element) if (text := getattr(each, "text", "")) and _is_shown(each)
         ]
 
+    async def test_the_preset_of_its_new_chats_is_chosen_and_taken_back(self, home: Home, ada: Person) -> None:
+        preset = await home.services.presets.create(ada.id, "Pirate", ChatSetup(system_prompt="Arr."))
+        tab = await ada.at(f"/models/installed/{STARTER_ID}")
+        trigger(_chooser(tab, "Pirate"), "change", preset.id)
+        _submit(tab, "nk-settings")
+        await until(lambda: "Saved." in _texts(tab))
+        assert (await home.services.model_settings.of(STARTER_ID)).preset_id == preset.id
+        tab = await ada.at(f"/models/installed/{STARTER_ID}")
+        (option,) = (each for each in _chooser(tab, "Pirate").descendants() if each.props.get("selected"))
+        assert option.props["value"] == preset.id
+        trigger(_chooser(tab, "Pirate"), "change", "")
+        _submit(tab, "nk-settings")
+        await until(lambda: "Saved." in _texts(tab))
+        assert (await home.services.model_settings.of(STARTER_ID)).preset_id is None
+
+    async def test_of_several_gpus_each_can_be_chosen(
+        self, home: Home, ada: Person, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        async def two() -> tuple[NativeDevice, ...]:
+            return tuple(NativeDevice(f"CUDA{at}", "gpu", f"Big {at}", 80 * GIB, 80 * GIB) for at in range(2))
+
+        monkeypatch.setattr(settings_form, "find_gpus", two)
+        tab = await ada.at(f"/models/installed/{STARTER_ID}")
+        click(tab, "GPU 1: Big 1")
+        trigger(_field(tab, "Layers on the GPU"), "change", "12")
+        _submit(tab, "nk-settings")
+        await until(lambda: "Saved. Applies at the next load." in _texts(tab))
+        assert await home.services.model_settings.of(STARTER_ID) == ModelSettings(device="gpu1", layers=12)
+        monkeypatch.undo()
+        tab = await ada.at(f"/models/installed/{STARTER_ID}")
+        assert "GPU1" in _texts(tab)            # it is set, though it is gone
+
     async def test_removed_in_another_tab_it_is_left(self, home: Home, ada: Person) -> None:
         await home.shelf.put(home.services, "parrot", "Hello")
         tab = await ada.at("/models/installed/parrot")
@@ -113,6 +150,14 @@ class TestOneModel:
         written = {"": None, "32k": 32768, "8 192": 8192, "8.192": 8192, "8,192": 8192, "0": 0, "1.5": 1.5, "1,5": 1.5}
         assert {text: number_in(text) for text in written} == written
         assert number_in("lots ") == "lots"
+
+
+def _chooser(tab: User, name: str) -> Element:
+    """The list of the browser's that offers this."""
+    return next(
+        each for each in elements(tab, Element)
+        if each.tag == "select" and any(getattr(option, "text", "") == name for option in each.descendants())
+    )
 
 
 def _is_shown(element: Element) -> bool:
@@ -276,11 +321,34 @@ class TestFinding:
     async def test_a_file_is_judged_from_its_header_and_fetched(self, home: Home, ada: Person) -> None:
         tab = await ada.at(f"/models/find/{REPO}")
         await until(lambda: _says(tab, " 4k context") or _says(tab, " context for"))
+        assert any(re.fullmatch(r" About [\d,.]+ tokens/s\.", each) for each in _texts(tab))
+        assert _says(tab, "Reckoned from the weights that each token reads")
         click(tab, "Get")
         await until(lambda: len(_models(home.services)) == 1)
         await until(lambda: "Installed" in [
             text for each in elements(tab, Element) if (text := getattr(each, "text", "")) and _is_shown(each)
         ])
+
+    async def test_the_hub_is_asked_for_a_newer_version_which_comes_beside(
+        self, home: Home, ada: Person, hub: Hub
+    ) -> None:
+        tab = await ada.at(f"/models/find/{REPO}")
+        await until(lambda: _says(tab, " context for"))
+        click(tab, "Get")
+        await until(lambda: len(_models(home.services)) == 1)
+        tab = await ada.at("/models/installed/parrot-f32")
+        await until(lambda: _says(tab, "Nobody has asked the hub yet."))
+        click(tab, "Ask the hub")
+        await until(lambda: "This is the newest version" in _texts(tab))
+        commit = hub.change(REPO, "parrot-F32.gguf", tiny_model(2))
+        click(tab, "Ask the hub")
+        await until(lambda: "The hub has a newer version" in _texts(tab))
+        assert _says(tab, f"commit {commit[:8]} · ")
+        click(tab, "Get it beside this one")
+        await until(lambda: commit in _texts(tab) and "In use" in _texts(tab))
+        hub.faults.api_status = 500
+        click(tab, "Ask the hub")
+        await until(lambda: _says(tab, "answers with an error (500)"))
 
     async def test_a_gated_model_asks_for_a_token_which_is_never_shown(
         self, home: Home, ada: Person, hub: Hub

@@ -9,6 +9,7 @@ from nicegui.element import Element
 from nicegui.testing import User
 
 from app.services.accounts import AccountService
+from app.services.download_rules import DownloadRules
 from tests.app.house import PASSWORD
 from tests.ui.conftest import Home, Person
 from tests.ui.using import click, elements, told, trigger, until
@@ -122,3 +123,51 @@ async def test_what_is_wrong_is_said_in_the_reader_s_language(home: Home, ada: P
     tab = await ada.at("/settings")
     _submit(tab, "Schlüssel anlegen")
     await until(lambda: "Bitte einen Namen wählen." in _texts(tab))
+
+
+def _native(tab: User, label: str) -> Element:
+    """The input under this label."""
+    name = next(
+        each.props["for"] for each in elements(tab, Element)
+        if each.tag == "label" and getattr(each, "text", None) == label
+    )
+    return next(each for each in elements(tab, Element) if each.props.get("id") == name)
+
+
+async def test_an_admin_says_what_holds_for_all_models(home: Home, ada: Person) -> None:
+    tab = await ada.at("/settings")
+    form = next(each for each in elements(tab, Element) if each.tag == "form" and "nk-settings" in each.classes)
+    trigger(_native(tab, "Memory of all together, in GiB"), "change", "lots")
+    trigger(form, "submit")
+    await until(lambda: any(each.startswith("The memory budget is a number of GiB") for each in _texts(tab)))
+    trigger(_native(tab, "Memory of all together, in GiB"), "change", "12.5")
+    trigger(_native(tab, "Downloads at most, in MiB a second"), "change", "fast")
+    trigger(form, "submit")
+    await until(lambda: "Give a number of MiB above 0, or leave it empty." in _texts(tab))
+    trigger(_native(tab, "Downloads at most, in MiB a second"), "change", "2.5")
+    trigger(_native(tab, "Hours of downloads"), "change", "at night")
+    trigger(form, "submit")
+    await until(lambda: any(each.startswith("Write hours as 22:00-06:00") for each in _texts(tab)))
+    trigger(_native(tab, "Hours of downloads"), "change", "22 – 6")
+    click(tab, "Shared cache")
+    trigger(next(each for each in form.descendants() if each.props.get("role") == "switch"), "click")
+    trigger(form, "submit")
+    await until(lambda: "Saved." in _texts(tab))
+    assert home.services.downloads.rules == DownloadRules(layout="shared", bytes_per_s=2621440, hours="22:00-06:00")
+    assert await home.services.model_updates.looks_daily()
+    assert home.services.engines.budget_bytes == 12.5 * 2**30
+
+
+async def test_a_budget_that_a_flag_gives_stays_where_none_is_set_here(home: Home, ada: Person) -> None:
+    home.services.engines.budget_bytes = 5 << 30
+    tab = await ada.at("/settings")
+    form = next(each for each in elements(tab, Element) if each.tag == "form" and "nk-settings" in each.classes)
+    trigger(_native(tab, "Hours of downloads"), "change", "22:00-06:00")
+    trigger(form, "submit")
+    await until(lambda: "Saved." in _texts(tab))
+    assert home.services.engines.budget_bytes == 5 << 30
+
+
+async def test_rules_of_models_are_for_admins(ben: Person) -> None:
+    tab = await ben.at("/settings")
+    assert "Hours of downloads" not in _texts(tab)

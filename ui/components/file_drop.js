@@ -17,11 +17,18 @@ export default {
         <svg class="nk-i nk-i-14" aria-hidden="true"><use href="#nk-circle-alert"/></svg>{{ problem }}</p>
     </div>`,
   emits: ["sent"],
-  props: { url: String, maxBytes: Number, accept: String, busy: Boolean },
+  props: { url: String, maxBytes: Number, accept: String, busy: Boolean, takesPage: Boolean },
   data() {
     return { over: false, sending: false, percent: 0, problem: "" };
   },
+  mounted() {
+    if (!this.takesPage) return;
+    // What is dropped beside the field would be opened by the browser in place of the page.
+    this.onPage = { dragover: (event) => event.preventDefault(), drop: (event) => this.dropBeside(event) };
+    for (const [name, listener] of Object.entries(this.onPage)) window.addEventListener(name, listener);
+  },
   unmounted() {
+    for (const [name, listener] of Object.entries(this.onPage ?? {})) window.removeEventListener(name, listener);
     this.request?.abort();
   },
   methods: {
@@ -29,6 +36,11 @@ export default {
     drop(event) {
       this.over = false;
       if (!this.busy && !this.sending) this.send(event.dataTransfer.files[0]);
+    },
+    dropBeside(event) {
+      if (event.defaultPrevented && this.$el.contains(event.target)) return; // the field has it
+      event.preventDefault();
+      this.drop(event);
     },
     send(file) {
       this.$refs.file.value = ""; // the same file may be chosen again

@@ -11,10 +11,12 @@ class FileDrop(Element, component="file_drop.js"):
     """What then becomes of the file, `Changes` tell; `on_sent()` where the answer to the request is the end of it."""
 
     def __init__(
-        self, *, url: str, max_bytes: int, accept: str, on_sent: Callable[[], Awaitable[None]] | None = None
+        self, *, url: str, max_bytes: int, accept: str, on_sent: Callable[[], Awaitable[None]] | None = None,
+        takes_page: bool = False,
     ) -> None:
+        """`takes_page`: a file may be dropped anywhere on the page while this is there."""
         super().__init__()
-        self._props.update(url=url, maxBytes=max_bytes, accept=accept, busy=False)
+        self._props.update(url=url, maxBytes=max_bytes, accept=accept, busy=False, takesPage=takes_page)
         if on_sent is not None:
             self.on("sent", lambda _event: on_sent())
 

@@ -20,6 +20,7 @@ from ui.components.file_drop import FileDrop
 from ui.language import in_words, t, told
 from ui.words import size
 
+DRAGS_FILES = "(event) => { if ([...event.dataTransfer.types].includes('Files')) emit(); }"
 WRONG = (AppError, EngineError, StoreError, OSError, ValueError)
 
 
@@ -30,8 +31,18 @@ class BringDialog:
 
     def __init__(self, services: Services) -> None:
         self._services = services
+        self._is_open = False
+
+    def take_drops_on(self, place: Element) -> None:
+        """A file that is dragged over it opens the dialog, which takes it wherever on the page it is let go."""
+        place.on("dragenter", self.open, js_handler=DRAGS_FILES)
+        place.on("dragover.prevent", js_handler="() => {}")
+        place.on("drop.prevent", js_handler="() => {}")
 
     async def open(self) -> None:
+        if self._is_open:           # each element that a file is dragged over says so
+            return
+        self._is_open = True
         room_bytes = await self._services.model_uploads.room_bytes()
         with self.place, ui.dialog(value=True) as dialog, tag("div", "nk-dialog nk-bring"):
             dialog.props["aria-label"] = t("models-add-file")
@@ -46,10 +57,15 @@ class BringDialog:
             async def sent() -> None:
                 dialog.close()
 
-            FileDrop(url=UPLOAD_PATH, max_bytes=room_bytes, accept=".gguf", on_sent=sent)
+            FileDrop(url=UPLOAD_PATH, max_bytes=room_bytes, accept=".gguf", on_sent=sent, takes_page=True)
             self._by_path(dialog)
             found = tag("div", "nk-bring-found", aria_live="polite")
-        dialog.on("hide", dialog.delete)
+
+        def closed() -> None:
+            self._is_open = False
+            dialog.delete()
+
+        dialog.on("hide", closed)
         await self._show_found(found)
 
     def _by_path(self, dialog: ui.dialog) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from app.services.model_speeds import Speed
 from engine.fit import Fit, Verdict
 from ui.components.elements import icon, tag
 from ui.language import in_words, t
-from ui.words import context, size
+from ui.words import context, number, size
 
 LOOKS = {
     Verdict.FITS: ("", "circle-check"),
@@ -18,7 +19,7 @@ WORDS = {
 }
 
 
-def fit_line(fit: Fit, *, is_guess: bool = False, instead: str = "") -> None:
+def fit_line(fit: Fit, *, is_guess: bool = False, instead: str = "", speed: Speed | None = None) -> None:
     """`instead`: what would fit, where this does not."""
     tone, icon_name = LOOKS[fit.verdict]
     with tag("span", f"nk-fit {tone}".strip()):
@@ -26,10 +27,16 @@ def fit_line(fit: Fit, *, is_guess: bool = False, instead: str = "") -> None:
         with tag("span"):
             tag("b", "", t(WORDS[fit.verdict]))
             tag("span", "", f" {_detail(fit, is_guess)}{f' {instead}' if instead else ''}")
+            if speed is not None:
+                tag("span", "nk-num", f" {about_speed(speed)}")
 
 
 def fit_in_words(fit: Fit, *, is_guess: bool = False) -> str:
     return f"{t(WORDS[fit.verdict])} {_detail(fit, is_guess)}"
+
+
+def about_speed(speed: Speed) -> str:
+    return t("speed-about", speed=number(speed.told, None))
 
 
 def _detail(fit: Fit, is_guess: bool) -> str:

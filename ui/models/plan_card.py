@@ -1,9 +1,14 @@
-"""What one model takes of the memory: while it is loaded what it has, else what the next load would take. Exact."""
+"""What one model takes of the memory: while it is loaded what it has, else what the next load would take. Exact.
+And how fast it writes, as far as that is known.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+
+from nicegui import background_tasks
+from nicegui.element import Element
 
 from app.errors import AppError
 from app.services.container import Services
@@ -11,8 +16,10 @@ from app.services.models import ModelEntry
 from engine.engine import EngineInfo
 from engine.errors import EngineError
 from engine.memory import WORKING_BYTES, MemoryPlan
+from store.tables import Model
 from ui.components.elements import icon, tag
-from ui.language import t, told
+from ui.language import in_words, t, told
+from ui.models.fit_line import about_speed
 from ui.words import context, size
 
 
@@ -44,13 +51,26 @@ async def plan_card(services: Services, entry: ModelEntry) -> None:
                 with tag("div", "nk-notice bad"):
                     icon("circle-alert", 16)
                     tag("span", "nk-grow", problem)
-            with tag("dl", "nk-facts nk-num"):
+            with tag("dl", "nk-facts nk-num") as facts:
                 for line in lines:
                     tag("dt", "", line.label)
                     with tag("dd"):
                         tag("b", "", line.value)
                         if line.note:
                             tag("span", "", line.note)
+    background_tasks.create(_show_speed(services, entry.model, facts), name="speed of a model", context=facts)
+
+
+async def _show_speed(services: Services, model: Model, facts: Element) -> None:
+    """The first time this machine's memory is measured for it, for which the page does not wait."""
+    speed = await services.model_speeds.of(model)
+    if speed is None or facts.is_deleted:
+        return
+    with facts:
+        tag("dt", "", t("plan-speed"))
+        with tag("dd"):
+            tag("b", "", about_speed(speed))
+            tag("span", "", in_words(speed.rests_on))
 
 
 def _of_loaded(info: EngineInfo) -> Iterator[Line]:

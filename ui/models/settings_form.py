@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from nicegui.element import Element
@@ -13,12 +13,13 @@ from app.services.container import Services
 from app.services.engines import ModelState
 from app.services.model_settings import KV_TYPES, ModelSettings
 from engine.errors import EngineError
+from engine.hardware import NativeDevice, find_gpus
 from store.errors import StoreError
 from store.tables import Model
 from ui.components.choice import Choice
 from ui.components.dialog import show_problem
 from ui.components.elements import button, tag
-from ui.components.native import Switch, TextField
+from ui.components.native import SelectField, Switch, TextField
 from ui.components.text import live, put
 from ui.language import t, told
 
@@ -42,7 +43,10 @@ class SettingsForm:
         self._choices: dict[str, str | None] = {}
         self._problems: dict[str, Element] = {}
 
-    def build(self) -> None:
+    async def build(self) -> None:
+        """Into the slot that is open when it is called."""
+        gpus = await find_gpus()
+        presets = {each.id: each.name for each in await self._services.model_presets.offered()}
         now = self._settings
         with tag("form", "nk-card nk-settings").on("submit.prevent", self._save, args=[]):
             with tag("div", "nk-settings-grid"):
@@ -51,15 +55,14 @@ class SettingsForm:
                     self._number("users", now.users, "setting-auto")
                     names: dict[str, str] = {"": t("setting-auto")} | {each: each for each in KV_TYPES}
                     self._choice("kv_type", names, now.kv_type)
-                self._choice(
-                    "device", {"": t("setting-auto"), "cpu": t("setting-cpu"), "gpu": t("setting-gpu")},
-                    "gpu" if (now.device or "").startswith("gpu") else now.device,
-                )
+                self._choice("device", _devices(gpus, now.device), now.device)
                 self._number("layers", now.layers, "setting-auto")
                 self._number("threads", now.threads, "setting-auto")
                 minutes = None if now.keep_alive_s is None else now.keep_alive_s / MINUTE_S
                 self._number("keep_alive_s", minutes, "setting-for-ever")
                 self._text("aliases", ", ".join(now.aliases))
+                if not self._model.embeds:
+                    self._preset(presets)
             with tag("div", "nk-settings-grid"):
                 self._pinned = Switch(t("setting-is_pinned"), t("setting-is_pinned-about"), is_on=now.is_pinned)
                 self._preloaded = Switch(
@@ -100,6 +103,19 @@ class SettingsForm:
             tag("p", "nk-hint", t(f"setting-{name}-about"))
             self._problems[name] = tag("div")
 
+    def _preset(self, presets: dict[str, str]) -> None:
+        """One that was deleted since is none."""
+        chosen = self._settings.preset_id if self._settings.preset_id in presets else None
+        self._choices["preset_id"] = chosen
+
+        async def choose(preset_id: str) -> None:
+            self._choices["preset_id"] = preset_id or None
+
+        with tag("div"):
+            SelectField(t("setting-preset_id"), {"": t("setting-no-preset")} | presets, chosen or "", choose)
+            tag("p", "nk-hint", t("setting-preset_id-about"))
+            self._problems["preset_id"] = tag("div")
+
     # --- saving -------------------------------------------------------------------------------------------------------
 
     async def _save(self) -> None:
@@ -129,14 +145,12 @@ class SettingsForm:
         minutes = wanted["keep_alive_s"]
         if isinstance(minutes, int | float):
             wanted["keep_alive_s"] = round(minutes * MINUTE_S)
-        device = self._choices["device"]
-        before = self._settings.device
-        wanted["device"] = before if device == "gpu" and (before or "").startswith("gpu") else device
+        wanted["device"] = self._choices["device"]
         aliases = [each.strip() for each in re.split(r"[,\n]", self._fields["aliases"].value)]
         wanted["aliases"] = [each for each in aliases if each]
         wanted["is_pinned"], wanted["is_preloaded"] = self._pinned.is_on, self._preloaded.is_on
         if not self._model.embeds:
-            wanted["kv_type"] = self._choices["kv_type"]
+            wanted["kv_type"], wanted["preset_id"] = self._choices["kv_type"], self._choices["preset_id"]
             wanted["chat_template"] = self._fields["chat_template"].value.strip() or None
         return wanted
 
@@ -145,6 +159,16 @@ class SettingsForm:
         put(self._done, t("setting-loading-again"))
         await self._load_again()
         put(self._done, t("setting-loaded-again"))
+
+
+def _devices(gpus: Sequence[NativeDevice], now: str | None) -> dict[str, str]:
+    """Each GPU by its number where there are several, or where one is set already, though it be gone."""
+    names: dict[str, str] = {"": t("setting-auto"), "cpu": t("setting-cpu"), "gpu": t("setting-gpu")}
+    if len(gpus) > 1:
+        names |= {f"gpu{at}": t("setting-gpu-number", number=at, name=gpu.description) for at, gpu in enumerate(gpus)}
+    if now and now not in names:
+        names[now] = now.upper()
+    return names
 
 
 def number_in(text: str) -> int | float | str | None:

@@ -17,6 +17,7 @@ from store.tables import Model
 from ui.components.dialog import ask, show_problem
 from ui.components.elements import button, tag
 from ui.language import t, told
+from ui.models.update_line import UpdateLine
 from ui.words import date, size
 
 SHORT = 12
@@ -33,6 +34,8 @@ class Versions:
         with tag("div", "nk-card nk-list") as self._card:
             self._about()
             self._problem = tag("div")
+            if self._model.repo:
+                await UpdateLine(self._services, self._model, self._problem).build()
             if len(versions) > 1:
                 for version in reversed(versions):
                     self._version(version)

@@ -20,7 +20,8 @@ from engine.fit import Fit, Verdict
 from ui.components.card import CardText
 from ui.components.elements import button, icon, tag
 from ui.components.frame import Frame, narrow_head, rail
-from ui.language import t, told
+from ui.components.text import live, put
+from ui.language import in_words, t, told
 from ui.models.fit_line import fit_line
 from ui.models.gate_notice import gate_notice
 from ui.models.get_button import GetButton, Wanted, show_gets
@@ -128,6 +129,7 @@ class HubModelPage:
                 with tag("div", "nk-empty"):
                     tag("h3", "", t("hub-no-files"))
                     tag("p", "", t("hub-no-files-about"))
+        self._rests_on = live("p", "nk-hint")       # what the expected speeds rest on
 
     def _file(self, page: ModelPage, variant: Variant) -> None:
         with tag("div", "nk-hub"):
@@ -157,8 +159,10 @@ class HubModelPage:
 
     async def _judge(self, page: ModelPage) -> None:
         fits = await self._services.hub.fits(page)
+        speeds = await self._services.model_speeds.of_fits(fits)
         if self._client.is_deleted:
             return
+        put(self._rests_on, in_words(next((each.rests_on for each in speeds.values()), "")))
         would_fit = _best_that_fits(page, fits)
         for label, place in self._fits.items():
             fit = fits[label]
@@ -169,7 +173,7 @@ class HubModelPage:
                 if missing:
                     fit_line(Fit(verdict=Verdict.UNKNOWN, reason=t("hub-missing", file=missing[0])))
                 else:
-                    fit_line(fit, instead=instead)
+                    fit_line(fit, instead=instead, speed=speeds.get(label))
 
     async def _show_card(self, page: ModelPage, place: Element) -> None:
         try:

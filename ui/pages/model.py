@@ -62,7 +62,7 @@ class ModelPage:
                 with tag("div", "nk-sec"):
                     tag("h2", "", t("settings"))
                     tag("span", "nk-count", t("setting-when"))
-                SettingsForm(self._services, model, self._show, self._load_again).build()
+                await SettingsForm(self._services, model, self._show, self._load_again).build()
                 with tag("div", "nk-sec"):
                     tag("h2", "", t("files"))
                 self._versions = tag("div")

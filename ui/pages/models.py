@@ -67,6 +67,7 @@ class ModelsPage:
         with self._nothing:
             _nothing()
         self._bring.place = place
+        self._bring.take_drops_on(place)
         user_id = self._frame.user.id
         show_changes(self._services, self._client, user_id, place, {"models"}, self._show)
         show_changes(self._services, self._client, user_id, place, {"downloads"}, self._show_downloads)

@@ -7,11 +7,13 @@ from nicegui import ui
 
 from app.errors import AppError, InvalidInput
 from app.services.container import Services
+from store.tables import UserRole
 from ui.components.api_keys import ApiKeys
 from ui.components.chat_files import ChatFiles
 from ui.components.dialog import field, show_problem
 from ui.components.elements import button, tag
 from ui.components.frame import Frame, narrow_head, rail
+from ui.components.model_rules import ModelRulesForm
 from ui.components.preference_settings import PreferenceSettings
 from ui.components.titles_setting import titles_setting
 from ui.language import t, told
@@ -45,6 +47,10 @@ async def settings_page(services: Services, request: Request) -> None:
             _section(t("settings-files"), t("settings-files-about"))
             with tag("div", "nk-card nk-list"):
                 files.build()
+            if frame.user.role is UserRole.ADMIN:
+                _section(t("settings-models"), t("settings-models-about"))
+                with tag("div", "nk-card"):
+                    await ModelRulesForm(services).build()
             _section(t("settings-device"))
             with tag("div", "nk-card"), tag("form", "nk-set", method="post", action="/logout"):
                 with tag("div"):

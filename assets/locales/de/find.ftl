@@ -72,6 +72,7 @@ fit-on-gpu = auf der GPU
 fit-on-both = { $share } % auf der GPU, der Rest auf dem Prozessor
 fit-needs = braucht { $needed }, dieser Computer hat { $there }.
 fit-try = { $label } versuchen.
+speed-about = Etwa { $speed } Token/s.
 fit-unknown-open = öffnen, um zu sehen, ob es passt.
 
 hub-open = Beim Hub öffnen

@@ -67,3 +67,12 @@ found-no-gguf = Die Gewichte liegen nicht in einer GGUF-Datei.
 found-not-whole = { $app } hat es nicht vollständig heruntergeladen.
 found-adapter = Darüber liegt ein Adapter. Bitte beide Dateien mit ihren Pfaden hinzufügen, mit --lora.
 found-unfit = Das läuft hier nicht: { $detail }
+
+speed-by-answers = Gemessen: an { $count } Antworten, die es hier zuletzt geschrieben hat.
+speed-by-bandwidth = Berechnet aus den Gewichten, die jedes Token liest, und dem Speicher dieses Computers, gemessen mit { $bandwidth } GB/s.
+speed-by-others = Berechnet aus den Gewichten, die jedes Token liest, und dem Speicher dieses Computers, gemessen mit { $bandwidth } GB/s; berichtigt nach den Antworten von { $count ->
+    [one] { $count } Modell
+   *[other] { $count } Modellen
+ } hier.
+
+update-not-of-hub = { $model } kommt nicht vom Hub: Es gibt nichts, womit es zu vergleichen wäre.

@@ -6,6 +6,7 @@ plan-chats = Platz für laufende Chats
 plan-texts = Platz für Texte
 plan-kept = Platz für ruhende Chats
 plan-working = Arbeitsplatz
+plan-speed = Tempo einer Antwort
 plan-gpu = Auf der GPU
 plan-layers = { $count ->
     [one] { $count } Schicht
@@ -98,3 +99,20 @@ version-use = Diese verwenden
 version-forget = Löschen
 version-forget-question = Diese Version löschen?
 version-forget-about = { $file } ({ $size }) wird gelöscht, wenn die Datei im Modellordner von Inglenook liegt, sonst nur vergessen.
+
+update-unknown = Neuere Version
+update-unknown-about = Noch hat niemand beim Hub nachgefragt. Das geschieht nur auf Wunsch.
+update-newest = Das ist die neueste Version
+update-newer = Der Hub hat eine neuere Version
+update-here = Eine neuere Version ist schon hier: siehe unten
+update-gone = Der Hub hat diese Datei nicht mehr
+update-look = Hub fragen
+update-looked = gefragt am { $date }
+update-commit = Commit { $commit }
+update-get = Daneben laden
+update-coming = Unterwegs
+
+setting-gpu-number = GPU { $number }: { $name }
+setting-preset_id = Vorlage neuer Chats
+setting-preset_id-about = Von einem Admin; für alle, die selbst keine als Standard haben.
+setting-no-preset = keine

@@ -69,3 +69,22 @@ settings-import-place = { $place }: { $reason }
 
 settings-device = Dieses Gerät
 settings-sign-out-about = Begonnene Antworten werden weitergeschrieben.
+
+settings-models = Modelle
+settings-models-about = Für alle hier. Nur Admins sehen das.
+rules-budget = Speicher aller zusammen, in GiB
+rules-budget-about = Was am längsten ungenutzt ist, macht Platz. Gilt ab dem nächsten Laden.
+rules-no-budget = so viel, wie da ist
+rules-limit = Downloads höchstens, in MiB je Sekunde
+rules-limit-about = Alle Downloads zusammen. Gilt sofort.
+rules-no-limit = keine Grenze
+rules-limit-wrong = Bitte eine Zahl von MiB über 0 angeben oder das Feld leer lassen.
+rules-hours = Stunden der Downloads
+rules-hours-about = Wann Downloads laufen dürfen, nach der Uhr dieses Computers, etwa 22:00-06:00.
+rules-always = immer
+rules-place = Downloads kommen in
+rules-own = Eigener Ordner
+rules-shared = Gemeinsamer Cache
+rules-place-about = Für alles, was von jetzt an verlangt wird: { $own } oder { $shared }, das auch andere Programme verwenden.
+rules-daily = Einmal am Tag beim Hub nach neueren Versionen fragen
+rules-daily-about = Gesendet werden nur die Namen der Modelle, die von dort kamen. Ungefragt wird nichts heruntergeladen.

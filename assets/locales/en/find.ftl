@@ -72,6 +72,7 @@ fit-on-gpu = on the GPU
 fit-on-both = { $share } % on the GPU, the rest on the processor
 fit-needs = needs { $needed }, this computer has { $there }.
 fit-try = Try { $label }.
+speed-about = About { $speed } tokens/s.
 fit-unknown-open = open it to see whether it fits.
 
 hub-open = Open at the hub

@@ -67,3 +67,12 @@ found-no-gguf = Its weights are in no GGUF file.
 found-not-whole = { $app } has not downloaded it whole.
 found-adapter = It has an adapter over it. Add both files by their paths, with --lora.
 found-unfit = { $detail }
+
+speed-by-answers = Measured: { $count } answers that it has written here of late.
+speed-by-bandwidth = Reckoned from the weights that each token reads, and from this machine’s memory, measured at { $bandwidth } GB/s.
+speed-by-others = Reckoned from the weights that each token reads, and from this machine’s memory, measured at { $bandwidth } GB/s; corrected by the answers of { $count ->
+    [one] { $count } model
+   *[other] { $count } models
+ } here.
+
+update-not-of-hub = { $model } was not downloaded from the hub: there is nothing to compare it with.

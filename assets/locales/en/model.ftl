@@ -6,6 +6,7 @@ plan-chats = Room for running chats
 plan-texts = Room for texts
 plan-kept = Room for chats at rest
 plan-working = Working room
+plan-speed = Speed of an answer
 plan-gpu = On the GPU
 plan-layers = { $count ->
     [one] { $count } layer
@@ -98,3 +99,20 @@ version-use = Use this one
 version-forget = Delete
 version-forget-question = Delete this version?
 version-forget-about = { $file } ({ $size }) is deleted where it lies in Inglenook’s models folder, else only forgotten.
+
+update-unknown = Newer version
+update-unknown-about = Nobody has asked the hub yet. It is asked only when you want to know.
+update-newest = This is the newest version
+update-newer = The hub has a newer version
+update-here = A newer version is here already: see below
+update-gone = The hub has this file no more
+update-look = Ask the hub
+update-looked = asked { $date }
+update-commit = commit { $commit }
+update-get = Get it beside this one
+update-coming = On its way
+
+setting-gpu-number = GPU { $number }: { $name }
+setting-preset_id = Preset of new chats
+setting-preset_id-about = An admin’s, for everybody who has no default of their own.
+setting-no-preset = none

@@ -69,3 +69,22 @@ settings-import-place = { $place }: { $reason }
 
 settings-device = This device
 settings-sign-out-about = Answers being written go on.
+
+settings-models = Models
+settings-models-about = For everybody here. Only admins see this.
+rules-budget = Memory of all together, in GiB
+rules-budget-about = The one that was not used for longest makes room. From the next load on.
+rules-no-budget = as much as there is
+rules-limit = Downloads at most, in MiB a second
+rules-limit-about = Of all downloads together. It holds at once.
+rules-no-limit = no limit
+rules-limit-wrong = Give a number of MiB above 0, or leave it empty.
+rules-hours = Hours of downloads
+rules-hours-about = When downloads may run, by this computer’s clock, as in 22:00-06:00.
+rules-always = always
+rules-place = Downloads go to
+rules-own = Own folder
+rules-shared = Shared cache
+rules-place-about = Of what is asked for from now on: { $own }, or { $shared }, which other programs use too.
+rules-daily = Ask the hub once a day for newer versions
+rules-daily-about = Only names of the models that came from there are sent. Nothing is downloaded unasked.

@@ -1,0 +1,107 @@
+"""What holds for all models: the memory that they may take together; how downloads may run, and where to; whether the
+hub is asked for newer versions. A part of the settings page that admins have. On the event loop.
+"""
+
+from __future__ import annotations
+
+import re
+
+from app.errors import AppError, InvalidInput
+from app.language import Said
+from app.services.container import Services
+from app.services.download_rules import DownloadRules
+from store.errors import StoreError
+from ui.components.choice import Choice
+from ui.components.dialog import show_problem
+from ui.components.elements import button, tag
+from ui.components.native import Switch, TextField
+from ui.components.text import live, put
+from ui.language import t, told
+from ui.models.settings_form import number_in
+from ui.words import number
+
+MIB = 2**20
+LAYOUTS = ("own", "shared")
+
+
+class ModelRulesForm:
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    async def build(self) -> None:
+        """Into the slot that is open when it is called."""
+        rules = self._services.downloads.rules
+        self._layout: str = rules.layout
+        with tag("form", "nk-settings").on("submit.prevent", self._save, args=[]):
+            with tag("div", "nk-settings-grid"):
+                gib = await self._services.model_settings.memory_budget_gib()
+                self._budget = TextField(
+                    t("rules-budget"), "" if gib is None else number(gib, None), hint=t("rules-budget-about"),
+                    placeholder=t("rules-no-budget"), input_mode="decimal",
+                )
+                shown = "" if rules.bytes_per_s is None else number(rules.bytes_per_s / MIB, None)
+                self._limit = TextField(
+                    t("rules-limit"), shown, hint=t("rules-limit-about"), placeholder=t("rules-no-limit"),
+                    input_mode="decimal",
+                )
+                self._hours = TextField(
+                    t("rules-hours"), rules.hours, hint=t("rules-hours-about"), placeholder=t("rules-always")
+                )
+                with tag("div", "nk-field"):
+                    tag("span", "nk-lab", t("rules-place"))
+                    Choice(t("rules-place"), {each: t(f"rules-{each}") for each in LAYOUTS}, rules.layout, self._choose)
+                    folders = t(
+                        "rules-place-about", own=str(self._services.settings.models_dir),
+                        shared=str(self._services.settings.hub_cache_dir),
+                    )
+                    tag("p", "nk-hint nk-break", folders)
+            self._daily = Switch(
+                t("rules-daily"), t("rules-daily-about"), is_on=await self._services.model_updates.looks_daily()
+            )
+            self._problem = tag("div")
+            with tag("div", "nk-row nk-settings-end"):
+                button(t("setting-save"), "nk-btn-quiet", kind="submit")
+                self._done = live("span", "nk-done", role="status")
+
+    async def _choose(self, layout: str) -> None:
+        self._layout = layout
+
+    async def _save(self) -> None:
+        places = {"gib": self._budget.problem, "limit": self._limit.problem, "hours": self._hours.problem}
+        for place in (*places.values(), self._problem):
+            show_problem(place, None)
+        put(self._done, "")
+        try:
+            if (gib := self._gib()) != await self._services.model_settings.memory_budget_gib():
+                await self._services.model_settings.set_memory_budget(gib)      # else what a flag says stays
+            await self._services.downloads.set_rules(DownloadRules(
+                layout="shared" if self._layout == "shared" else "own", bytes_per_s=self._bytes_per_s(),
+                hours=_hours(self._hours.value),
+            ))
+            await self._services.model_updates.set_looks_daily(self._daily.is_on)
+        except (AppError, StoreError) as error:
+            wrong = error.field if isinstance(error, InvalidInput) else None
+            show_problem(places.get(wrong or "", self._problem), told(error))
+            return
+        put(self._done, t("setting-saved"))
+
+    def _gib(self) -> float | None:
+        """What is no number goes as it is: the service says what it wants."""
+        return number_in(self._budget.value)        # type: ignore[return-value]
+
+    def _bytes_per_s(self) -> int | None:
+        mib = number_in(self._limit.value)
+        if mib is None:
+            return None
+        if isinstance(mib, str) or mib <= 0:
+            raise InvalidInput(Said("rules-limit-wrong"), field="limit")
+        return round(mib * MIB)
+
+
+def _hours(text: str) -> str:
+    """"22-6", "22:00 – 6:00" and the like as the rule is written; what is neither is refused by it."""
+    found = re.fullmatch(r"\s*(\d{1,2})(?::(\d\d))?\s*[-–—]\s*(\d{1,2})(?::(\d\d))?\s*", text)
+    if found is None:
+        return text.strip()
+    start, start_min, end, end_min = found.groups(default="00")
+    return f"{start:0>2}:{start_min}-{end:0>2}:{end_min}"
