@@ -70,6 +70,8 @@ def test_a_product_with_a_quantised_matrix(kind: str, size_out: int, size_in: in
     matrix = quantise(_random(size_out, size_in) / size_in**0.5, kind)
     x, bias = _random(rows, size_in), _random(size_out)
     assert isinstance(matrix, Quantised)
+    if kind == "fp8" and rows >= quantised_kernels.LEAST_FP8_ROWS and DEVICE.type != "cuda":
+        pytest.skip("torch's product of FP8 is CUDA's")
     plain = torch.nn.functional.linear(x, matrix.plain(x.dtype), bias)
     rounded = {"rtol": 0.1, "atol": 0.1} if kind == "fp8" and rows >= quantised_kernels.LEAST_FP8_ROWS else CLOSE
     torch.testing.assert_close(quantised_kernels.product(x, matrix, bias), plain, **rounded)
