@@ -86,7 +86,7 @@ document.addEventListener("submit", (event) => {
   isSigningOut = true;
   // What is half written belongs to who wrote it.
   for (const storage of [sessionStorage, localStorage]) {
-    for (const key of Object.keys(storage)) if (key.startsWith("inglenook.draft.")) storage.removeItem(key);
+    for (const key of Object.keys(storage)) if (key.startsWith("inglenook.draft.") || key === "inglenook.temporary") storage.removeItem(key);
   }
 });
 

@@ -4,6 +4,7 @@ const LONG = 10_000; // characters: more than the field ever shows, and too many
 const COUNTED = 1_500; // characters from which on it is told how long the text is
 const KEEP_LONG_MS = 500;
 const COMMAND = /(?:^|\s)\/([\p{L}\p{N}_-]{0,40})$/u; // what stands before the caret while a prompt is being chosen
+const TEMPORARY_KEY = "inglenook.temporary"; // of thread.js
 const CHARS_A_TOKEN = 4; // of text in Latin letters; of others, about one
 const OVER_PAGE = ".q-menu, .q-dialog, dialog[open], .nk-drawer.open, .nk-side.open, [data-nk-over]"; // Esc is theirs
 
@@ -33,6 +34,7 @@ export default {
                 enterkeyhint="send" :aria-invalid="problem ? 'true' : null" v-bind="combobox" @input="typed" @keydown="pressed" @click="look" @blur="leave"></textarea>
       <p v-if="problem" class="nk-hint bad" role="alert">
         <svg class="nk-i nk-i-14" aria-hidden="true"><use href="#nk-circle-alert"/></svg>{{ problem }}</p>
+      <p v-else-if="isGone" class="nk-hint" role="status">{{ t("composer-temporary-gone") }}</p>
       <div class="nk-tools">
         <button type="button" class="nk-ib" :aria-label="t('composer-prompts')" :title="t('composer-prompts')" @mousedown.prevent @click="slashHere">
           <svg class="nk-i" aria-hidden="true"><use href="#nk-square-slash"/></svg></button>
@@ -51,11 +53,12 @@ export default {
     writing: Boolean,
     draft: String, // names the chat whose draft this is; "": it is kept nowhere
     temporary: Boolean,
+    begins: Boolean, // a new chat
     reasoning: { type: Boolean, default: null }, // null: the model cannot be told
   },
   emits: ["send", "stop", "slash", "prompt", "think"],
   data() {
-    return { text: "", problem: "", sending: false, command: null, prompts: null, active: 0 };
+    return { text: "", problem: "", isGone: false, sending: false, command: null, prompts: null, active: 0 };
   },
   computed: {
     isLong() {
@@ -103,6 +106,7 @@ export default {
     this.$nextTick(() => {
       this.grow();
       this.focus();
+      this.isGone = this.begins && sessionStorage.getItem(TEMPORARY_KEY) !== null; // now, so that it is heard
     });
     this.listen("addEventListener");
   },
@@ -122,6 +126,8 @@ export default {
     },
     typed() {
       this.problem = "";
+      if (this.isGone) sessionStorage.removeItem(TEMPORARY_KEY); // it was read
+      this.isGone = false;
       this.grow();
       clearTimeout(this.keeping);
       if (this.isLong) this.keeping = setTimeout(this.keep, KEEP_LONG_MS);

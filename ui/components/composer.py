@@ -28,7 +28,8 @@ class Composer(Element, component="composer.js"):
     """`on_send` gets the text, which stays in the field until `accept` is called, or `refuse` with a reason to show.
 
     `draft` names the chat whose half-written message this browser keeps; "": it keeps none. `on_think` is called by the
-    switch that `show_thinking` brings, where the model has one.
+    switch that `show_thinking` brings, where the model has one. One that `begins` a chat tells of a temporary one that
+    this tab lost with its page.
     """
 
     def __init__(
@@ -40,10 +41,12 @@ class Composer(Element, component="composer.js"):
         on_stop: Callable[[], Awaitable[None]],
         library: Library | None = None,
         on_think: Callable[[bool], Awaitable[None]] | None = None,
+        begins: bool = False,
     ) -> None:
         super().__init__()
         self._library = library
-        self._props.update(placeholder=placeholder, draft=draft, writing=False, temporary=False, reasoning=None)
+        self._props.update(placeholder=placeholder, draft=draft, begins=begins)
+        self._props.update(writing=False, temporary=False, reasoning=None)
         self.on("send", lambda event: on_send(event.args))
         self.on("stop", on_stop)
         if library is not None:
