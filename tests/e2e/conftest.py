@@ -189,10 +189,10 @@ async def chromium() -> AsyncIterator[Browser]:
         await started.close()
 
 
-async def sign_in(browser: Browser, server: Server, name: str) -> Page:
-    """A new browser context (its own cookies: a second device) with `name` on the chat page."""
+async def sign_in(browser: Browser, server: Server, name: str, url: str = "") -> Page:
+    """A new browser context (its own cookies: a second device) with `name` on the chat page; perhaps on another way."""
     page = await (await new_context(browser)).new_page()
-    await page.goto(f"{server.url}/login")
+    await page.goto(f"{url or server.url}/login")
     await page.get_by_label("Name").fill(name)
     await page.locator("input[type=password]").fill(PASSWORD)
     await page.keyboard.press("Enter")

@@ -13,6 +13,7 @@ from playwright.async_api import Browser, Page, expect
 
 from tests.app.elsewhere import chatgpt_conversation
 from tests.e2e.conftest import PacedServer, Server, sign_in, until
+from tests.e2e.line import line_to
 from tests.e2e.test_sidebar import NAMES, seed
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
@@ -171,3 +172,37 @@ async def test_of_several_chats_that_are_deleted_only_those_that_were_still_ther
         await tab.get_by_role("button", name="Undo").click()
     for tab in (page, other):
         await expect(tab.locator(".nk-side-rows .nk-nav-link")).to_have_text([*NAMES])
+
+
+async def test_what_was_said_into_a_dying_line_arrives_once_and_what_was_written_on_stays(
+    paced_server: PacedServer, browser: Browser
+) -> None:
+    name = paced_server.add_user()
+    said = "select content from message where role = 'user' order by created_at"
+    async with line_to(paced_server.port) as line:
+        page = await sign_in(browser, paced_server, name, line.url)
+        field = page.get_by_label("Message", exact=True)
+        line.hold()
+        await say(page, "count to 4")
+        await page.keyboard.type(" and then")
+        line.cut()
+        await page.wait_for_url("**/c/*")
+        await expect(page.locator(".nk-answer .prose")).to_have_text("1 2 3 4")
+        await expect(field).to_have_value("and then")
+
+        await field.fill("count to 5")
+        await expect(page.get_by_label("Send", exact=True)).to_be_enabled()
+        line.hold()
+        await page.keyboard.press("Enter")
+        line.cut()
+        await expect(page.locator(".nk-answer .prose").last).to_have_text("1 2 3 4 5")
+        await expect(field).to_have_value("")
+        assert paced_server.query(said) == [("count to 4",), ("count to 5",)]
+
+        await page.locator(".nk-said").last.get_by_label("Edit your message").click()
+        await page.locator(".nk-said textarea").fill("count to 6")
+        line.hold()
+        await page.keyboard.press("Control+Enter")
+        line.cut()
+        await expect(page.locator(".nk-answer .prose").last).to_have_text("1 2 3 4 5 6")
+        assert paced_server.query(said) == [("count to 4",), ("count to 5",), ("count to 6",)]

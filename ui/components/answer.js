@@ -14,7 +14,7 @@ export default {
       <thought v-if="thought" :id="'nk-thought-' + messageId" :text="thought" :figures="now.figures" :thinking="writing && !hasText"></thought>
       <waiting v-if="writing && !hasText && !thought" :wait="wait"></waiting>
       <editor v-if="editing" :message-id="messageId" :original="text" :label="t('chat-edit-answer')" :action="t('chat-edit-save')" :hint="t('chat-edit-answer-hint')"
-        :refused="refused" @take="(text) => $emit('edit', text)" @leave="stopEditing"></editor>
+        :refused="refused" @take="(...said) => $emit('edit', ...said)" @leave="stopEditing"></editor>
       <div v-show="hasText && !editing" class="prose" ref="prose"></div>
       <div v-if="notice" class="nk-notice" :class="notice.tone">
         <svg class="nk-i nk-i-16" aria-hidden="true"><use :href="'#nk-' + notice.icon"/></svg>

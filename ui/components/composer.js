@@ -12,6 +12,8 @@ const OVER_PAGE = ".q-menu, .q-dialog, dialog[open], .nk-drawer.open, .nk-side.o
 const HAS_KEYBOARD = matchMedia("(hover: hover)");
 const { t } = window.nkWords;
 
+let writtenOn = ""; // after the first message of a chat, before its page was there
+
 let selected = ""; // in the conversation, before the reader turned to the composer
 document.addEventListener("selectionchange", () => {
   const selection = getSelection();
@@ -103,6 +105,11 @@ export default {
   },
   mounted() {
     this.text = (this.key && (sessionStorage.getItem(this.key) ?? localStorage.getItem(this.key))) || "";
+    if (writtenOn && !this.begins) {
+      this.text = writtenOn;
+      this.keep();
+      writtenOn = "";
+    }
     this.$nextTick(() => {
       this.grow();
       this.focus();
@@ -113,8 +120,11 @@ export default {
   unmounted() {
     this.listen("removeEventListener");
     clearTimeout(this.keeping);
-    if (this.sending) this.forget(this.key); // taken, and the page went on to the new chat
-    else this.keep();
+    this.taken?.();
+    if (this.sending) {
+      this.forget(this.key); // taken, and the page went on to the new chat
+      if (this.begins) writtenOn = this.rest();
+    } else this.keep();
   },
   methods: {
     listen(how) {
@@ -177,7 +187,8 @@ export default {
       }
       this.problem = "";
       this.sending = true;
-      this.$emit("send", this.text);
+      this.sent = this.text;
+      this.taken = window.nkFrame.untilTaken((key) => this.$emit("send", this.sent, key));
       this.focus();
     },
     stop() {
@@ -191,12 +202,18 @@ export default {
     },
     accept() {
       clearTimeout(this.keeping);
-      this.text = "";
+      this.taken?.();
+      this.text = this.rest();
       this.sending = false;
       this.$nextTick(() => this.grow());
-      this.forget(this.key);
+      this.keep();
+    },
+    // What was written on while the message was on its way.
+    rest() {
+      return this.text.startsWith(this.sent) ? this.text.slice(this.sent.length).trimStart() : this.text;
     },
     refuse(problem) {
+      this.taken?.();
       this.sending = false;
       this.problem = problem;
     },
