@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import signal
@@ -206,3 +207,24 @@ async def test_what_was_said_into_a_dying_line_arrives_once_and_what_was_written
         line.cut()
         await expect(page.locator(".nk-answer .prose").last).to_have_text("1 2 3 4 5 6")
         assert paced_server.query(said) == [("count to 4",), ("count to 5",), ("count to 6",)]
+
+
+async def test_marks_without_end_on_one_letter_do_not_hold_the_page(server: Server, browser: Browser) -> None:
+    name = server.add_user()
+    absurd = "Zalgo a" + "\u0301" * 100_000
+    (chat_id,) = seed(server, name, ["Zalgo"], answer=absurd)
+    with closing(sqlite3.connect(server.data_dir / "inglenook.sqlite3")) as connection, connection:
+        of_user = "update message set content = ? where conversation_id = ? and role = 'user'"
+        connection.execute(of_user, (absurd, chat_id))
+    page = await sign_in(browser, server, name)
+    await page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    await page.goto(f"{server.url}/c/{chat_id}")
+    await expect(page.locator(".nk-answer .prose")).to_contain_text("Zalgo")
+    laid_out = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+    async with asyncio.timeout(10):         # it took half a minute for each
+        await page.evaluate(laid_out)
+    for message in (page.locator(".nk-said"), page.locator(".nk-answer")):
+        await message.hover()
+        await message.get_by_label("Copy", exact=True).click()
+        is_whole = f"navigator.clipboard.readText().then((text) => text.length === {len(absurd)})"
+        await until(lambda is_whole=is_whole: page.evaluate(is_whole), "the text as it is")

@@ -1,7 +1,7 @@
 // One answer: its text as it is written, what it waits for, what became of it, and what can be done with it.
 // The text comes over a line that all answers share (talk/follow.js), in pieces with absolute offsets: a piece that comes twice does no harm.
 import { copyText, inTurn, MarkdownView } from "inglenook-markdown";
-import { askAgain, Branch, Editor, Figures, focusIn, focusWhatTakesItsPlace, follow, isHalfEdited, reading, startReading, stopReading, Thought, Waiting } from "inglenook-talk";
+import { askAgain, Branch, Editor, Figures, focusIn, focusWhatTakesItsPlace, follow, isHalfEdited, reading, shortClusters, startReading, stopReading, Thought, Waiting } from "inglenook-talk";
 
 const { t } = window.nkWords;
 const COPIED_MS = 1600;
@@ -181,7 +181,7 @@ export default {
     render() {
       this.undraw();
       const start = performance.now();
-      this.view.update(this.text, this.writing);
+      this.view.update(shortClusters(this.text), this.writing);
       this.restUntil = performance.now() + REST * (performance.now() - start);
     },
     undraw() {

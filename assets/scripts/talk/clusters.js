@@ -1,0 +1,6 @@
+// Marks without end on one letter: Chromium's time to lay them out grows with their square, and 100,000 held a page for half a
+// minute. No script has more than a dozen; what comes after these stands on circles, as browsers show a mark without a letter.
+// Of what is shown only: the text itself is kept and copied as it is.
+const MANY = /\p{M}{50}(?=\p{M})/gu;
+
+export const shortClusters = (text) => text.replace(MANY, "$&\u25cc");
