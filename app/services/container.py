@@ -11,7 +11,7 @@ import structlog
 
 from app.errors import ModelNotFound, ModelUnavailable
 from app.services.accounts import AccountService
-from app.services.changes import Changes
+from app.services.changes import Change, Changes
 from app.services.chat import ChatService
 from app.services.conversations import ConversationService
 from app.services.downloads import DownloadService
@@ -115,6 +115,7 @@ class Services:
         exports, imports = ExportService(db), ImportService(db, changes, settings)
         conversations.on_deleted(generations.conversation_deleted)
         temporary.on_ended(generations.conversation_deleted)
+        temporary.on_ended(lambda user_id, chat_id: changes.announce(user_id, Change("thread", chat_id)))
         accounts.on_access_ended(generations.access_ended)
         titles = TitleService(db, engines, generations, changes)
         generations.on_ended(titles.answer_ended)

@@ -89,6 +89,7 @@ class ImportService:
         self._reader = ThreadPoolExecutor(1, thread_name_prefix="import")
         self._latest: dict[str, Import] = {}                    # by user: the one that runs, or ran last
         self._tasks: dict[str, asyncio.Task[None]] = {}         # by user, while it is being read
+        self._is_closing = False
 
     def latest(self, user_id: str) -> Import | None:
         return self._latest.get(user_id)
@@ -101,7 +102,7 @@ class ImportService:
         Raises Conflict while another one is running, TooLarge, InvalidInput where the disk is full.
         """
         ongoing = self._begin(user_id, file_name)
-        path = self._folder / f"{new_id()}.part"
+        path = self._folder / f"{user_id}-{new_id()}.part"      # whose it is, for the next start
         try:
             await self._receive(ongoing, path, chunks, num_bytes)
         except BaseException:
@@ -141,10 +142,12 @@ class ImportService:
             task.cancel()
 
     async def remove_leftovers(self) -> None:
-        """At start: files that the last end of the process has left."""
-        await asyncio.to_thread(shutil.rmtree, self._folder, ignore_errors=True)
+        """At start: files that the last end of the process has left. Whose import was cut short is told so."""
+        for user_id in await asyncio.to_thread(_take_away, self._folder):
+            self._latest[user_id] = Import("", ImportState.FAILED, problem=Said("error-import-cut"))
 
     async def close(self) -> None:
+        self._is_closing = True
         for user_id in list(self._tasks):
             await self.cancel(user_id)
         self._reader.shutdown(wait=False)
@@ -204,7 +207,8 @@ class ImportService:
             await self._read(user_id, ongoing, path)
         finally:
             self._tasks.pop(user_id, None)
-            await self._remove(path)
+            if not self._is_closing:        # else the next start finds it, and tells
+                await self._remove(path)
 
     async def _read(self, user_id: str, ongoing: Import, path: Path) -> None:
         """Never raises, unless cancelled: how it ended stands in `ongoing`."""
@@ -260,6 +264,13 @@ class _End:
 
 _END = _End()
 _Source: TypeAlias = Generator[IncomingConversation | Skipped | None, None, None]
+
+
+def _take_away(folder: Path) -> list[str]:
+    """The ids of those whose files were there."""
+    user_ids = [path.name.partition("-")[0] for path in folder.glob("*-*.part")]
+    shutil.rmtree(folder, ignore_errors=True)
+    return user_ids
 
 
 def _next(source: _Source) -> IncomingConversation | Skipped | _End | None:

@@ -45,8 +45,17 @@ function foldSide(folded) {
   if (hadFocus) document.querySelector(folded ? "[data-nk-show-side]" : "[data-nk-hide-side]")?.focus();
 }
 
-// For ui/components/commands.js. On a phone it lies over the page, on a desk it stands beside it.
 window.nkFrame = {
+  // For what people wrote. What is said into a line that is dying is lost, so it is said again whenever the line is back, until
+  // the function that this returns is called. The key tells the server that it is the same (ui/components/once.py).
+  untilTaken(say) {
+    const key = Math.random().toString(36).slice(2);
+    const again = () => say(key);
+    window.socket?.on("connect", again);
+    again();
+    return () => window.socket?.off("connect", again);
+  },
+  // For ui/components/commands.js. On a phone it lies over the page, on a desk it stands beside it.
   toggleSide() {
     if (PHONE.matches) showMenu(!menu().classList.contains("open"));
     else foldSide(!document.body.classList.contains("nk-side-off"));
@@ -86,7 +95,7 @@ document.addEventListener("submit", (event) => {
   isSigningOut = true;
   // What is half written belongs to who wrote it.
   for (const storage of [sessionStorage, localStorage]) {
-    for (const key of Object.keys(storage)) if (key.startsWith("inglenook.draft.")) storage.removeItem(key);
+    for (const key of Object.keys(storage)) if (key.startsWith("inglenook.draft.") || key === "inglenook.temporary") storage.removeItem(key);
   }
 });
 

@@ -58,11 +58,14 @@ class Server:
     def environment(self) -> dict[str, str]:
         return {**os.environ, "INGLENOOK_DATA_DIR": str(self.data_dir), "NO_COLOR": "1", **self.extra}
 
+    @property
+    def serving(self) -> list[str]:
+        return [sys.executable, "-u", "-m", "inglenook", "serve", "--port", str(self.port), "--no-browser"]
+
     def start(self) -> Server:
         self.output.clear()
-        command = [sys.executable, "-u", "-m", "inglenook", "serve", "--port", str(self.port), "--no-browser"]
         self.process = subprocess.Popen(
-            command, env=self.environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+            self.serving, env=self.environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
         )
         self._lines = queue.Queue()
         threading.Thread(target=self._read, args=(self.process, self._lines), daemon=True).start()
@@ -118,6 +121,21 @@ class Server:
             return connection.execute(sql, parameters).fetchall()
 
 
+class PacedServer(Server):
+    """Its models count, as fast as it is told: see paced_server.py. What it writes to its log is a fault."""
+
+    @property
+    def serving(self) -> list[str]:
+        return [sys.executable, "-u", "-m", "tests.e2e.paced_server", str(self.port)]
+
+    def pace(self, step_s: float) -> None:
+        (self.data_dir / "pace").write_text(str(step_s))
+
+    @property
+    def log(self) -> list[str]:
+        return [line for line in self.output if re.search(r"error|exception|traceback|never", line, re.IGNORECASE)]
+
+
 def free_port() -> int:
     with closing(socket.create_server(("127.0.0.1", 0))) as probe:
         return int(probe.getsockname()[1])
@@ -142,6 +160,19 @@ def fresh_server(tmp_path: Path) -> Iterator[Server]:
         own.stop()
 
 
+@pytest.fixture
+def paced_server(tmp_path: Path) -> Iterator[PacedServer]:
+    """One of its own, past set-up; the test may stop, kill and start it."""
+    own = PacedServer(tmp_path / "data", free_port())
+    own.add_user(admin=True)
+    own.pace(0.01)
+    own.start()
+    yield own
+    if own.process is not None and own.process.poll() is None:
+        own.stop()
+    assert own.log == []
+
+
 @pytest_asyncio.fixture
 async def browser() -> AsyncIterator[Browser]:
     async with chromium() as started:
@@ -158,10 +189,10 @@ async def chromium() -> AsyncIterator[Browser]:
         await started.close()
 
 
-async def sign_in(browser: Browser, server: Server, name: str) -> Page:
-    """A new browser context (its own cookies: a second device) with `name` on the chat page."""
+async def sign_in(browser: Browser, server: Server, name: str, url: str = "") -> Page:
+    """A new browser context (its own cookies: a second device) with `name` on the chat page; perhaps on another way."""
     page = await (await new_context(browser)).new_page()
-    await page.goto(f"{server.url}/login")
+    await page.goto(f"{url or server.url}/login")
     await page.get_by_label("Name").fill(name)
     await page.locator("input[type=password]").fill(PASSWORD)
     await page.keyboard.press("Enter")

@@ -201,3 +201,21 @@ async def test_a_temporary_chat_ends_when_its_page_is_closed(home: Home, ada: Pe
     assert tab.client is not None
     tab.client.delete()
     await until(lambda: not home.services.temporary.holds(chat))
+
+
+async def test_a_temporary_chat_ends_with_the_page_that_began_it_and_another_that_shows_it_is_told(
+    home: Home, ada: Person
+) -> None:
+    tab = await ada.at("/")
+    click(tab, "Temporary chat")
+    await ask(tab)
+    chat = next(iter(home.services.temporary._owners))
+    other = await ada.at(f"/c/{chat}")
+    await other.should_see("gone when you leave this page")
+    trigger(one(other, ConversationList), "newChat")
+    await other.should_see("What shall we work on?")
+    assert home.services.temporary.holds(chat)
+    other = await ada.at(f"/c/{chat}")
+    trigger(one(tab, ConversationList), "newChat")
+    await until(lambda: not home.services.temporary.holds(chat))
+    await other.should_see("This temporary chat is gone")

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from itertools import count
 
@@ -120,19 +120,20 @@ class ChatList:
                 )
             case _:
                 return
-        await self._do(step, t(f"sidebar-done-{done}", count=len(ids)))
+        await self._do(step, f"sidebar-done-{done}", ids)
 
     async def _rename(self, conversation_id: str, title: str) -> None:
         await self._do(
-            self._services.organise.rename(self._user_id, conversation_id, title), t("sidebar-done-renamed")
+            self._services.organise.rename(self._user_id, conversation_id, title), "sidebar-done-renamed"
         )
 
     async def _rename_folder(self, folder_id: str, name: str) -> None:
         await self._do(
-            self._services.organise.rename_folder(self._user_id, folder_id, name), t("sidebar-done-renamed")
+            self._services.organise.rename_folder(self._user_id, folder_id, name), "sidebar-done-renamed"
         )
 
-    async def _do(self, step: Awaitable[Before], told: str) -> None:
+    async def _do(self, step: Awaitable[Before], message_id: str, ids: Sequence[str] = ()) -> None:
+        """`ids`: of the chats that were meant. Told is of how many it is true: others may have gone meanwhile."""
         try:
             before = await step
         except AppError as error:
@@ -140,6 +141,7 @@ class ChatList:
             return
         if not before:
             return                          # it was so already
+        told = t(message_id, count=len(before.conversation_ids.intersection(ids)))
         shown_id = self._page.shown()
         takes_away = any(
             row.key == (shown_id,) and row.values is not None and "deleted_at" in row.values for row in before.rows

@@ -16,6 +16,12 @@ class ChosenModel:
 
     async def read(self) -> None:
         self.listed = await self._services.models.list()
+        if self.model_id not in self._answering:
+            self.model_id = None            # removed meanwhile, or never there: what is shown is what will be asked
+
+    @property
+    def _answering(self) -> set[str]:
+        return {entry.model.id for entry in self.listed if not entry.model.embeds}
 
     def forget(self) -> None:
         self.model_id = None

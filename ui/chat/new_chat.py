@@ -64,7 +64,7 @@ class NewChat:
     def _make_composer(self) -> Composer:
         return Composer(
             placeholder=t("composer-ask"), draft=self._draft, on_send=self._begin, on_stop=self._nothing_to_stop,
-            on_think=self._page.think, library=Library(self._services.prompts, self._user.id),
+            on_think=self._page.think, library=Library(self._services.prompts, self._user.id), begins=True,
         )
 
     async def _begin(self, text: str) -> None:

@@ -32,7 +32,7 @@ class TalkRoom:
     def build(self) -> None:
         self.body = tag("div", "nk-talk")
 
-    def fill(self, conversation: Conversation | None, *, is_found: bool) -> None:
+    def fill(self, conversation: Conversation | None, *, is_found: bool, was_temporary: bool = False) -> None:
         """Anew: with this conversation, or with none, where a chat is to begin or was not found."""
         self.talk = self._new = None
         self.body.clear()
@@ -42,7 +42,7 @@ class TalkRoom:
             elif is_found:
                 self._new = NewChat(self._services, self._user, self._setup, self._of_new)
             else:
-                chat_not_found()
+                chat_not_found(was_temporary=was_temporary)
 
     @property
     def is_new(self) -> bool:

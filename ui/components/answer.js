@@ -1,7 +1,7 @@
 // One answer: its text as it is written, what it waits for, what became of it, and what can be done with it.
 // The text comes over a line that all answers share (talk/follow.js), in pieces with absolute offsets: a piece that comes twice does no harm.
 import { copyText, inTurn, MarkdownView } from "inglenook-markdown";
-import { askAgain, Branch, editable, Editor, Figures, focusIn, focusWhatTakesItsPlace, follow, reading, startReading, stopReading, Thought, Waiting } from "inglenook-talk";
+import { askAgain, Branch, editable, Editor, Figures, focusIn, focusWhatTakesItsPlace, follow, reading, shortClusters, startReading, stopReading, Thought, Waiting } from "inglenook-talk";
 
 const { t } = window.nkWords;
 const COPIED_MS = 1600;
@@ -14,7 +14,7 @@ export default {
       <thought v-if="thought" :id="'nk-thought-' + messageId" :text="thought" :figures="now.figures" :thinking="writing && !hasText"></thought>
       <waiting v-if="writing && !hasText && !thought" :wait="wait"></waiting>
       <editor v-if="editing" :message-id="messageId" :original="text" :label="t('chat-edit-answer')" :action="t('chat-edit-save')" :hint="t('chat-edit-answer-hint')"
-        :refused="refused" @take="(text) => $emit('edit', text)" @leave="stopEditing"></editor>
+        :refused="refused" @take="(...said) => $emit('edit', ...said)" @leave="stopEditing"></editor>
       <div v-show="hasText && !editing" class="prose" ref="prose"></div>
       <div v-if="notice" class="nk-notice" :class="notice.tone">
         <svg class="nk-i nk-i-16" aria-hidden="true"><use :href="'#nk-' + notice.icon"/></svg>
@@ -182,7 +182,7 @@ export default {
     render() {
       this.undraw();
       const start = performance.now();
-      this.view.update(this.text, this.writing);
+      this.view.update(shortClusters(this.text), this.writing);
       this.restUntil = performance.now() + REST * (performance.now() - start);
     },
     undraw() {

@@ -4,12 +4,15 @@ const LONG = 10_000; // characters: more than the field ever shows, and too many
 const COUNTED = 1_500; // characters from which on it is told how long the text is
 const KEEP_LONG_MS = 500;
 const COMMAND = /(?:^|\s)\/([\p{L}\p{N}_-]{0,40})$/u; // what stands before the caret while a prompt is being chosen
+const TEMPORARY_KEY = "inglenook.temporary"; // of thread.js
 const CHARS_A_TOKEN = 4; // of text in Latin letters; of others, about one
 const OVER_PAGE = ".q-menu, .q-dialog, dialog[open], .nk-drawer.open, .nk-side.open, [data-nk-over]"; // Esc is theirs
 
 // On a phone the keyboard would cover the page before it was seen.
 const HAS_KEYBOARD = matchMedia("(hover: hover)");
 const { t } = window.nkWords;
+
+let writtenOn = ""; // after the first message of a chat, before its page was there
 
 let selected = ""; // in the conversation, before the reader turned to the composer
 document.addEventListener("selectionchange", () => {
@@ -33,6 +36,7 @@ export default {
                 enterkeyhint="send" :aria-invalid="problem ? 'true' : null" v-bind="combobox" @input="typed" @keydown="pressed" @click="look" @blur="leave"></textarea>
       <p v-if="problem" class="nk-hint bad" role="alert">
         <svg class="nk-i nk-i-14" aria-hidden="true"><use href="#nk-circle-alert"/></svg>{{ problem }}</p>
+      <p v-else-if="isGone" class="nk-hint" role="status">{{ t("composer-temporary-gone") }}</p>
       <div class="nk-tools">
         <button type="button" class="nk-ib" :aria-label="t('composer-prompts')" :title="t('composer-prompts')" @mousedown.prevent @click="slashHere">
           <svg class="nk-i" aria-hidden="true"><use href="#nk-square-slash"/></svg></button>
@@ -51,11 +55,12 @@ export default {
     writing: Boolean,
     draft: String, // names the chat whose draft this is; "": it is kept nowhere
     temporary: Boolean,
+    begins: Boolean, // a new chat
     reasoning: { type: Boolean, default: null }, // null: the model cannot be told
   },
   emits: ["send", "stop", "slash", "prompt", "think"],
   data() {
-    return { text: "", problem: "", sending: false, command: null, prompts: null, active: 0 };
+    return { text: "", problem: "", isGone: false, sending: false, command: null, prompts: null, active: 0 };
   },
   computed: {
     isLong() {
@@ -100,17 +105,26 @@ export default {
   },
   mounted() {
     this.text = (this.key && (sessionStorage.getItem(this.key) ?? localStorage.getItem(this.key))) || "";
+    if (writtenOn && !this.begins) {
+      this.text = writtenOn;
+      this.keep();
+      writtenOn = "";
+    }
     this.$nextTick(() => {
       this.grow();
       this.focus();
+      this.isGone = this.begins && sessionStorage.getItem(TEMPORARY_KEY) !== null; // now, so that it is heard
     });
     this.listen("addEventListener");
   },
   unmounted() {
     this.listen("removeEventListener");
     clearTimeout(this.keeping);
-    if (this.sending) this.forget(this.key); // taken, and the page went on to the new chat
-    else this.keep();
+    this.taken?.();
+    if (this.sending) {
+      this.forget(this.key); // taken, and the page went on to the new chat
+      if (this.begins) writtenOn = this.rest();
+    } else this.keep();
   },
   methods: {
     listen(how) {
@@ -122,6 +136,8 @@ export default {
     },
     typed() {
       this.problem = "";
+      if (this.isGone) sessionStorage.removeItem(TEMPORARY_KEY); // it was read
+      this.isGone = false;
       this.grow();
       clearTimeout(this.keeping);
       if (this.isLong) this.keeping = setTimeout(this.keep, KEEP_LONG_MS);
@@ -171,7 +187,8 @@ export default {
       }
       this.problem = "";
       this.sending = true;
-      this.$emit("send", this.text);
+      this.sent = this.text;
+      this.taken = window.nkFrame.untilTaken((key) => this.$emit("send", this.sent, key));
       this.focus();
     },
     stop() {
@@ -185,12 +202,18 @@ export default {
     },
     accept() {
       clearTimeout(this.keeping);
-      this.text = "";
+      this.taken?.();
+      this.text = this.rest();
       this.sending = false;
       this.$nextTick(() => this.grow());
-      this.forget(this.key);
+      this.keep();
+    },
+    // What was written on while the message was on its way.
+    rest() {
+      return this.text.startsWith(this.sent) ? this.text.slice(this.sent.length).trimStart() : this.text;
     },
     refuse(problem) {
+      this.taken?.();
       this.sending = false;
       this.problem = problem;
     },

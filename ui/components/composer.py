@@ -12,6 +12,7 @@ from nicegui.element import Element
 
 from app.errors import AppError
 from app.services.prompts import PromptService, parts_of
+from ui.components.once import Once
 from ui.components.prompt_form import PromptForm
 from ui.language import told
 
@@ -28,7 +29,8 @@ class Composer(Element, component="composer.js"):
     """`on_send` gets the text, which stays in the field until `accept` is called, or `refuse` with a reason to show.
 
     `draft` names the chat whose half-written message this browser keeps; "": it keeps none. `on_think` is called by the
-    switch that `show_thinking` brings, where the model has one.
+    switch that `show_thinking` brings, where the model has one. One that `begins` a chat tells of a temporary one that
+    this tab lost with its page.
     """
 
     def __init__(
@@ -40,11 +42,14 @@ class Composer(Element, component="composer.js"):
         on_stop: Callable[[], Awaitable[None]],
         library: Library | None = None,
         on_think: Callable[[bool], Awaitable[None]] | None = None,
+        begins: bool = False,
     ) -> None:
         super().__init__()
         self._library = library
-        self._props.update(placeholder=placeholder, draft=draft, writing=False, temporary=False, reasoning=None)
-        self.on("send", lambda event: on_send(event.args))
+        self._props.update(placeholder=placeholder, draft=draft, begins=begins)
+        self._props.update(writing=False, temporary=False, reasoning=None)
+        self._on_send, self._once = on_send, Once()
+        self.on("send", lambda event: self._send(event.args))
         self.on("stop", on_stop)
         if library is not None:
             self.on("slash", self._offer_prompts)
@@ -83,6 +88,11 @@ class Composer(Element, component="composer.js"):
         if changed:
             self._props.update(changed)
             self.update()
+
+    async def _send(self, said: str | list[str]) -> None:
+        text = self._once.take(said)
+        if text is not None:
+            await self._on_send(text)
 
     async def _offer_prompts(self) -> None:
         assert self._library is not None

@@ -52,12 +52,13 @@ class Hello:
         return lambda: self.composer.fill(start)
 
 
-def chat_not_found() -> None:
+def chat_not_found(*, was_temporary: bool) -> None:
     with tag("div", "nk-hello"), tag("div", "nk-hello-in nk-empty"):
         with tag("div", "nk-glyph"):
             icon("file-text", 20)
-        tag("h2", "", t("hello-not-here"))
-        tag("p", "", t("hello-not-here-about"))
+        what = "temporary-gone" if was_temporary else "hello-not-here"
+        tag("h2", "", t(what))
+        tag("p", "", t(f"{what}-about"))
         with tag("a", "nk-btn nk-btn-primary", href="/"):
             tag("span", text=t("hello-new-chat"))
 

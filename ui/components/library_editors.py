@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -65,9 +65,10 @@ def edit_preset(
         name = _line(t("library-name"), preset.name if preset else "", form.problem("name"))
         with tag("div", "nk-field"):
             tag("span", "nk-lab", t("library-model"))
-            options: Mapping[str, str] = {"": t("library-any-model")} | {each.id: each.name for each in models}
-            first = setup.model_id if setup.model_id is not None and setup.model_id in known else ""
-            chosen = Select(t("library-model"), options, first, show)
+            options: dict[str, str] = {"": t("library-any-model")} | {each.id: each.name for each in models}
+            if setup.model_id is not None and setup.model_id not in known:      # it may come back
+                options[setup.model_id] = t("library-model-gone", model=setup.model_id)
+            chosen = Select(t("library-model"), options, setup.model_id or "", show)
         values = {"setup": setup}
 
         def change(key: str, value: Any) -> None:

@@ -21,8 +21,8 @@ export default {
             <button v-for="option in field.options" :key="String(option.value)" type="button" role="radio" :class="{ on: chosen(field, option) }"
                     :aria-checked="String(chosen(field, option))" :tabindex="chosen(field, option) ? 0 : -1" @click="change(field, option.value)">{{ option.label }}</button></div>
         </div>
-        <input v-if="field.slid" type="range" class="nk-range" :min="field.low" :max="field.high" :step="field.step" :value="values[field.name] ?? field.default"
-               :style="{ '--at': at(field) }" :aria-label="t('param-slider', { name: field.label })" :aria-describedby="id(field) + '-a'" @input="drafts[field.name] = $event.target.value; slide(field, $event)" @change="change(field, Number($event.target.value))">
+        <input v-if="field.slid" type="range" class="nk-range" :min="field.low" :max="field.high" :step="field.step" :value="now(field)"
+               :style="{ '--at': at(field) }" :aria-label="t('param-slider', { name: field.label })" :aria-describedby="id(field) + '-a'" @input="slide(field, $event)" @change="change(field, Number($event.target.value))" @blur="delete sliding[field.name]">
         <textarea v-if="isText(field)" class="nk-area" :id="id(field)" v-model="drafts[field.name]" dir="auto" :rows="field.kind === 'text' ? 4 : 2" :placeholder="field.placeholder"
                   :aria-describedby="id(field) + '-a'" :aria-invalid="problems[field.name] ? 'true' : null" @change="enter(field)"></textarea>
         <p class="nk-hint" :id="id(field) + '-a'">{{ field.about }}</p>
@@ -58,6 +58,7 @@ export default {
         if (this.last?.[field.name] === text && this.problems[field.name]) continue;
         if (this.last?.[field.name] !== text) this.drafts[field.name] = text;
         this.last = { ...this.last, [field.name]: text };
+        if (this.sliding[field.name] === value) delete this.sliding[field.name];
       }
     },
     id(field) {
@@ -79,12 +80,16 @@ export default {
     chosen(field, { value }) {
       return (this.values[field.name] ?? null) === value;
     },
-    at({ name, low, high, ...field }) {
-      const value = this.sliding[name] ?? this.values[name] ?? field.default;
-      return `${(100 * (Math.min(Math.max(value, low), high) - low)) / (high - low)}%`;
+    // Where the slider stands. While it is moved its reader is ahead of the server: what was moved before may come back late.
+    now(field) {
+      return this.sliding[field.name] ?? this.values[field.name] ?? field.default;
+    },
+    at({ low, high, ...field }) {
+      return `${(100 * (Math.min(Math.max(this.now(field), low), high) - low)) / (high - low)}%`;
     },
     slide({ name }, event) {
-      this.sliding = { ...this.sliding, [name]: Number(event.target.value) };
+      this.sliding[name] = Number(event.target.value);
+      this.drafts[name] = event.target.value;
     },
     enter(field) {
       const text = String(this.drafts[field.name] ?? "");
@@ -99,8 +104,10 @@ export default {
     },
     change(field, value) {
       this.say(field, "");
-      delete this.sliding[field.name];
-      if (value === null) this.drafts[field.name] = "";
+      if (value === null) {
+        this.drafts[field.name] = "";
+        delete this.sliding[field.name];
+      }
       this.$emit("change", { name: field.name, value });
     },
     say({ name }, problem) {

@@ -1,6 +1,6 @@
 // What a person said: the bubble, the field in which it is said otherwise, and what can be done with it.
 import { copyText } from "inglenook-markdown";
-import { Branch, editable, Editor, focusWhatTakesItsPlace } from "inglenook-talk";
+import { Branch, editable, Editor, focusWhatTakesItsPlace, shortClusters } from "inglenook-talk";
 
 const { t } = window.nkWords;
 const COPIED_MS = 1600;
@@ -14,8 +14,8 @@ export default {
       </div>
       <div class="nk-turn-me">
         <editor v-if="editing" :message-id="messageId" :original="content" :label="t('chat-edit-mine')" :action="t('chat-edit-send')" :hint="t('chat-edit-mine-hint')"
-          :refused="refused" @take="(text) => $emit('edit', text)" @leave="stopEditing"></editor>
-        <div v-else class="nk-bubble" dir="auto">{{ content }}</div>
+          :refused="refused" @take="(...said) => $emit('edit', ...said)" @leave="stopEditing"></editor>
+        <div v-else class="nk-bubble" dir="auto">{{ shown }}</div>
         <div v-if="!editing" class="nk-meta" :class="{ 'nk-in-use': open }">
           <button type="button" class="nk-ib" :aria-label="copied ? t('chat-copied') : t('chat-copy')" :title="copied ? t('chat-copied') : t('chat-copy')" @click="copy">
             <svg class="nk-i nk-i-16" aria-hidden="true"><use :href="copied ? '#nk-check' : '#nk-copy'"/></svg></button>
@@ -49,6 +49,11 @@ export default {
 
   data() {
     return { open: false, copied: false };
+  },
+  computed: {
+    shown() {
+      return shortClusters(this.content);
+    },
   },
   beforeUnmount() {
     focusWhatTakesItsPlace(this.$el);

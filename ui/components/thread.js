@@ -1,6 +1,7 @@
 // The conversation's scrolling: it stays at the end while an answer grows, unless its reader has gone up to read.
 const NEAR_PX = 80;
 const AWAY_PX = 240;
+const TEMPORARY_KEY = "inglenook.temporary"; // in a tab that shows a chat which is kept nowhere: who loses it with its page is told so
 
 export default {
   template: `
@@ -35,8 +36,11 @@ export default {
     this.observer.observe(this.$refs.inner);
     this.observer.observe(this.$refs.pane);
     this.settle();
+    if (this.temporary) sessionStorage.setItem(TEMPORARY_KEY, "");
+    else sessionStorage.removeItem(TEMPORARY_KEY);
   },
   unmounted() {
+    if (this.temporary) sessionStorage.removeItem(TEMPORARY_KEY); // left, with its page still there
     this.observer.disconnect();
   },
   methods: {

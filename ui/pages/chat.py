@@ -51,6 +51,8 @@ class ChatPage:
         self._wanted_id: str | None = None          # the chat that was asked for last; shown as soon as it is read
         self._chosen = ChosenModel(services, model_id)
         self._address = Address(client)
+        self._temporary_id: str | None = None       # of the chat that is shown, or just went, if it is stored nowhere
+        self._begun_id: str | None = None           # of that which began here, and ends with this page
         self._refreshing = Refreshing(client, "refresh chat page", self._refresh)
         self._chats = ChatList(services, self._user.id, PageActions(
             open=self._open, new_chat=self._new_chat, print=self._print, refuse=self._refuse,
@@ -103,11 +105,13 @@ class ChatPage:
             return is_found
         if self._conversation is None or self._conversation.id != conversation_id:
             await self._end_temporary()
+        was_temporary = conversation_id is not None and self._temporary_id == conversation_id
+        self._temporary_id = conversation_id if self._services.temporary.holds(conversation_id) else None
         self._conversation = read.conversation if read else None
         if read is not None:
             self._chosen.forget()       # each chat has its own
         self._setup.begin(self._conversation)
-        self._room.fill(self._conversation, is_found=is_found)
+        self._room.fill(self._conversation, is_found=is_found, was_temporary=was_temporary)
         with self._room.body:   # not in the slot of what was clicked: that may be gone, and words know their page by it
             self._show_head()
             self._show_messages(read.messages if read else ())
@@ -136,8 +140,9 @@ class ChatPage:
 
     async def _end_temporary(self) -> None:
         """It is left: nothing of it stays."""
-        if self._conversation is not None and self._services.temporary.holds(self._conversation.id):
-            await self._services.temporary.end(self._user.id, self._conversation.id)
+        begun_id, self._begun_id = self._begun_id, None
+        if begun_id is not None:
+            await self._services.temporary.end(self._user.id, begun_id)
 
     async def _open(self, conversation_id: str, message_id: str | None = None) -> None:
         if self._wanted_id != conversation_id or message_id is not None:
@@ -167,7 +172,10 @@ class ChatPage:
         """A new chat has begun, on this page. One that is not kept has no address."""
         if not self._services.temporary.holds(conversation_id):
             self._address.show(conversation_id, instead=True)
+            await self._show(conversation_id)
+            return
         await self._show(conversation_id)
+        self._begun_id = conversation_id
 
     def _rename_this(self) -> None:
         if self._conversation is not None:

@@ -10,6 +10,7 @@ composer-stop = Anhalten
 composer-cancel = Abbrechen
 composer-think = Erst nachdenken
 composer-too-long = Das ist zu lang für eine Nachricht. Nehmen Sie den Teil, auf den es ankommt.
+composer-temporary-gone = Der temporäre Chat ist weg: Er war nirgends gespeichert.
 composer-length = { NUMBER($characters) } Zeichen, etwa { NUMBER($tokens) } Token
 composer-prompts = Vorlagen
 composer-no-prompts = Noch keine Vorlagen. Was oft geschrieben wird, lässt sich speichern und mit einem Schrägstrich aufrufen.

@@ -60,6 +60,7 @@ error-inside = Beim Rechnen ist etwas schiefgegangen: { $detail }
 
 error-import-running = Ein Import läuft schon. Sein Ende abwarten oder ihn abbrechen.
 error-import-large = Die Datei ist größer als { $count } Bytes. Bitte teilen oder einen Admin fragen.
+error-import-cut = Inglenook wurde beendet, während es die Datei las. Was bis dahin gelesen war, ist hier. Die Datei bitte noch einmal wählen, dann kommt nur der Rest dazu.
 error-import-broke = In Inglenook ist etwas schiefgegangen; Näheres steht im Protokoll. Bitte noch einmal versuchen.
 error-file-empty = Die Datei ist leer.
 error-disk-full = Auf der Platte ist kein Platz für diese Datei. Bitte Platz schaffen und noch einmal versuchen.

@@ -31,6 +31,7 @@ library-variables-about = Zwei Klammern fragen nach etwas: {"{{"}name{"}}"}, {"{
 library-asks-for = Fragt nach: { $names }
 library-model = Modell
 library-any-model = Das gewählte
+library-model-gone = { $model } (nicht mehr hier)
 library-save = Speichern
 
 library-file = Als Datei

@@ -55,6 +55,8 @@ head-temporary = Temporärer Chat
 temporary-title = Temporärer Chat
 temporary-about = Wird nirgends gespeichert. Beim Verlassen oder Neuladen dieser Seite ist er weg.
 temporary-line = Temporär: nirgends gespeichert, beim Verlassen der Seite weg.
+temporary-gone = Dieser temporäre Chat ist weg
+temporary-gone-about = Er war nirgends gespeichert, und die Seite, auf der er begann, wurde verlassen.
 temporary-ask = Alles fragen. Es wird nicht gespeichert.
 
 setup-title = Chat-Einstellungen

@@ -10,6 +10,7 @@ composer-stop = Stop
 composer-cancel = Cancel
 composer-think = Think first
 composer-too-long = That is too long to send at once. Take the part that matters.
+composer-temporary-gone = The temporary chat is gone: it was kept nowhere.
 composer-length = { NUMBER($characters) } characters, about { NUMBER($tokens) } tokens
 composer-prompts = Prompts
 composer-no-prompts = No prompts yet. Save what you write often, and call it up with a slash.

@@ -61,6 +61,7 @@ error-inside = { $detail }
 
 error-import-running = An import is running already. Wait for its end, or cancel it.
 error-import-large = The file is larger than { $count } bytes. Split it, or ask an admin.
+error-import-cut = Inglenook was stopped while it read your file. What was read by then is here; choose the file once more, and only the rest is added.
 error-import-broke = Something went wrong inside Inglenook; its log says what. Try it once more.
 error-file-empty = The file is empty.
 error-disk-full = There is no room on the disk for this file. Free some space and try again.

@@ -31,6 +31,7 @@ library-variables-about = Two braces ask for something: {"{{"}name{"}}"}, {"{{"}
 library-asks-for = Asks for: { $names }
 library-model = Model
 library-any-model = Whichever is chosen
+library-model-gone = { $model } (not here any more)
 library-save = Save
 
 library-file = As a file

@@ -55,6 +55,8 @@ head-temporary = Temporary chat
 temporary-title = Temporary chat
 temporary-about = Kept nowhere. It is gone when you leave this page or reload it.
 temporary-line = Temporary: kept nowhere, gone when you leave this page.
+temporary-gone = This temporary chat is gone
+temporary-gone-about = It was kept nowhere, and the page that began it was left.
 temporary-ask = Ask anything. It is not kept.
 
 setup-title = Chat settings
