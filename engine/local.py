@@ -28,6 +28,7 @@ from engine.parsers.base import Asked, Parser
 from engine.parsers.choose import choose
 from engine.request import FinishReason, Request
 from engine.scheduler import max_sequence_tokens
+from engine.told import Told
 
 
 class LocalEngine:
@@ -161,11 +162,7 @@ class LocalEngine:
 
     def _encode_chat(self, request: ChatRequest) -> _Prompt:
         if self._template is None:
-            raise InvalidRequest(
-                f"{self._info.name} has no chat template, so it cannot answer messages. "
-                "Send it a raw prompt at /v1/completions, or choose a model made for chat.",
-                param="model",
-            )
+            raise InvalidRequest(Told("template-none", model=self._info.name), param="model")
         if not request.messages:
             raise InvalidRequest("There are no messages. Send at least one.", param="messages")
         if request.tools:
