@@ -47,6 +47,20 @@ async def test_nothing_sticks_out_at_360_px_whichever_way_lines_run(server: Serv
     assert box is not None and round(box["x"] + box["width"]) == 360
 
 
+async def test_a_conversation_and_its_composer_share_their_edges_at_every_width(
+    server: Server, browser: Browser
+) -> None:
+    page = await sign_in(browser, server, server.add_user())
+    chat = await _chat(page)
+    for width in (1440, 1180, 1024, 900, 800):
+        await page.set_viewport_size({"width": width, "height": 768})
+        await page.goto(server.url)
+        at_first = await _edges(page, ".nk-composer")
+        await page.goto(chat)
+        edges = [await _edges(page, selector) for selector in (".nk-answer .prose", ".nk-composer")]
+        assert edges == [at_first, at_first], f"{width} px"
+
+
 async def test_text_of_twice_the_size_can_be_read_and_used(server: Server, tmp_path: Path) -> None:
     """As set in the browser, not by zooming."""
     folder = tmp_path / "profile" / "Default"
@@ -106,6 +120,13 @@ async def _chat(page: Page) -> str:
     await page.wait_for_url("**/c/*")
     await expect(page.get_by_label("Try again")).to_be_visible()
     return page.url
+
+
+async def _edges(page: Page, selector: str) -> tuple[int, int]:
+    await expect(page.locator(selector)).to_be_visible()
+    box = await page.locator(selector).bounding_box()
+    assert box is not None
+    return round(box["x"]), round(box["x"] + box["width"])
 
 
 async def _fits(page: Page, what: str) -> None:
