@@ -126,6 +126,8 @@ class HubModelPage:
                 self._file(page, variant)
             if not page.variants:
                 with tag("div", "nk-empty"):
+                    with tag("div", "nk-glyph"):
+                        icon("file-text", 20)
                     tag("h3", "", t("hub-no-files"))
                     tag("p", "", t("hub-no-files-about"))
 
