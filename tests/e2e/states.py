@@ -64,9 +64,6 @@ def furnished(server: Server, name: str) -> str:
 
 
 
-# --- left by Esc ------------------------------------------------------------------------------------------------------
-
-
 async def leave(page: Page) -> None:
     """Whatever lies over the page; the phone's sidebar after what was in it."""
     over = page.locator(
@@ -266,9 +263,6 @@ def pages(chat_id: str) -> list[tuple[str, tuple[State, ...]]]:
         (f"/c/{chat_id}", IN_CHAT), ("/", IN_NEW_CHAT), ("/settings", ()), ("/models", (file_form, model_menu)),
         ("/models/find", ()), (f"/models/installed/{STARTER_ID}", ()), ("/library", (prompt_form, preset_form)),
     ]
-
-
-# --- of the pages with a hub ------------------------------------------------------------------------------------------
 
 
 async def found_none(page: Page) -> None:
