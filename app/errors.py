@@ -32,6 +32,8 @@ from engine.errors import (
     QueueFull,
     TemplateError,
 )
+from engine.template_report import Finding
+from engine.told import Told
 from store.errors import AnswerInProgress, DatabaseTooNew, LastAdmin, MigrationFailed, StoreError
 
 
@@ -149,8 +151,8 @@ _STATUS: tuple[tuple[type[Exception], int, str, str | None], ...] = (
 
 
 def said(error: Exception) -> Said:
-    """What to tell a person. Errors of the engine and the store know no catalogue: they are told by their kind and
-    attributes, and keep their own words where those are all there is.
+    """What to tell a person. Errors of the engine and the store know no catalogue: they are told by what they say of
+    themselves (`Told`), or by their kind and attributes, and keep their own words where those are all there is.
     """
     match error:
         case AppError():
@@ -164,11 +166,28 @@ def said(error: Exception) -> Said:
             )
         case QueueFull():
             return Said("error-queue-full", seconds=error.retry_after_s)
+        case EngineError(sentence=Told() as told):
+            return said_by_engine(told)
         case EngineError():
             return _said_by_kind(error, _ENGINE_MESSAGES)
         case StoreError():
             return _said_by_kind(error, _STORE_MESSAGES)
     return Said("error-words", detail=str(error))
+
+
+def said_by_engine(told: Told, **instead: str) -> Said:
+    """A sentence of the engine as the message of the catalogue that it is; `instead` of its own values."""
+    values = dict(told.values) | instead
+    return Said(f"engine-{told.code}", **{
+        name: said_by_engine(value) if isinstance(value, Told) else value if isinstance(value, Said) else str(value)
+        for name, value in values.items()
+    })
+
+
+def said_of_template(finding: Finding) -> Said:
+    """What the template doctor found."""
+    told = finding.detail
+    return Said(f"doctor-{finding.code.value}", detail=said_by_engine(told) if isinstance(told, Told) else told)
 
 
 def _said_by_kind(error: Exception, messages: Sequence[tuple[type[Exception], str]]) -> Said:

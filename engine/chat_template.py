@@ -21,6 +21,7 @@ from jinja2 import meta
 from engine.engine import ChatMessage
 from engine.errors import InvalidRequest, TemplateError
 from engine.template_sandbox import TemplateSandbox, metered
+from engine.told import Told
 
 _REASONING_SWITCH = re.compile(r"\benable_thinking\b|\bif (?:not )?thinking\b|\bthinking is (?:not )?defined\b")
 _OFF_BY_DEFAULT = re.compile(r"enable_thinking is defined and enable_thinking\b(?! *(?:is\b|[=!]=|not\b))")
@@ -67,16 +68,14 @@ class ChatTemplate:
         if not continue_final_message:
             return self._render(messages, tools, add_generation_prompt=add_generation_prompt, **switch)
         if not messages or messages[-1].role != "assistant":
-            raise InvalidRequest("Only an assistant message can be continued, as the last one.", param="messages")
+            raise InvalidRequest(Told("continues-nothing"), param="messages")
         # A mark that no text holds, rather than a search for the text itself: that may be empty, or stand twice.
         mark = f"<|continued-{secrets.token_hex(16)}|>"
         marked = replace(messages[-1], content=messages[-1].content + mark)
         text = self._render([*messages[:-1], marked], tools, add_generation_prompt=False, **switch)
         before, found, _ = text.rpartition(mark)
         if not found:
-            raise TemplateError(
-                "The model's chat template leaves the last message out, so it cannot be continued.", param="messages"
-            )
+            raise TemplateError(Told("template-drops-last"), param="messages")
         return before
 
     def render_as_given(
@@ -172,7 +171,7 @@ class ChatTemplate:
 
     def _bounded_source(self) -> str:
         if len(self._source) > MAX_SOURCE_CHARS:
-            raise TemplateError(f"The model's chat template is longer than {MAX_SOURCE_CHARS} characters: not used.")
+            raise TemplateError(Told("template-long", count=MAX_SOURCE_CHARS))
         return self._source
 
 
@@ -227,11 +226,11 @@ def _with_parsed_arguments(call: dict[str, Any]) -> dict[str, Any]:
     return call | {"function": call["function"] | {"arguments": parsed}}
 
 
-def _sentence(error: BaseException) -> str:
+def _sentence(error: BaseException) -> Told:
     if isinstance(error, _Refused):
-        return f"The model's chat template refuses these messages: {error}"
+        return Told("template-refuses", detail=str(error))
     if isinstance(error, jinja2.TemplateSyntaxError):
-        return f"The model's chat template is broken in line {error.lineno}: {error.message}"
+        return Told("template-broken", line=error.lineno, detail=str(error.message))
     if isinstance(error, RecursionError):
-        return "The model's chat template is nested too deeply."
-    return f"The model's chat template failed on these messages: {str(error) or type(error).__name__}"
+        return Told("template-deep")
+    return Told("template-failed", detail=str(error) or type(error).__name__)

@@ -14,6 +14,7 @@ from engine.hardware import Machine, inspect_machine
 from engine.memory import WORKING_BYTES, LoadLimits
 from engine.select import select_backend
 from engine.thread_counts import threads_for
+from engine.told import Told
 from engine.weight_formats import WeightFormat
 
 _COMPARED_TOKENS = 256               # of each of NUM_PEOPLE, and more than the text that both read has
@@ -66,7 +67,7 @@ def _check_memory(original: GgufHeader, copy: GgufHeader, machine: Machine) -> N
     kv_bytes = NUM_PEOPLE * _COMPARED_TOKENS * original.kv_bytes_per_token()
     needed = original.weight_bytes + copy.weight_bytes + 2 * (kv_bytes + WORKING_BYTES)
     if needed > machine.available_bytes:
-        raise OutOfMemory(
-            f"Measuring {original.path.name} beside a copy needs {needed / 1e6:,.0f} MB of memory, and "
-            f"{machine.available_bytes / 1e6:,.0f} MB can be used now. Close other programs, or a running Inglenook."
-        )
+        raise OutOfMemory(Told(
+            "needs-memory-to-compare", model=original.path.name, needed=f"{needed / 1e6:,.0f} MB",
+            usable=f"{machine.available_bytes / 1e6:,.0f} MB",
+        ))

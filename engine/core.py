@@ -15,6 +15,7 @@ from engine.backends.base import Backend, BackendInfo, Tokenizer
 from engine.engine import EngineMetrics
 from engine.errors import ContextLengthExceeded, EngineError, EngineFailed, InvalidRequest, QueueFull
 from engine.request import FinishReason, Request
+from engine.told import Told
 from engine.worker import CoreOutput, EngineWorker
 
 __all__ = ["CoreOutput", "EngineCore", "check_request"]
@@ -106,7 +107,7 @@ class EngineCore:
     async def close(self) -> None:
         """End running requests with EngineFailed, free the back end, join the thread. Idempotent."""
         if self._refusal is None:
-            self._refusal = f"{self._name} has been unloaded. Load it again, or choose another model."
+            self._refusal = Told("unloaded", model=self._name)
         self._worker.close()
         await self._ended.wait()
         self._worker.join()                        # its last act was to say so: this does not hold up the loop
@@ -160,7 +161,7 @@ class EngineCore:
         except Exception as error:
             if not isinstance(error, EngineFailed):
                 logger.exception("engine_listener_failed", engine=self._name, request_id=output.request_id)
-                error = EngineFailed(f"{self._name} could not read what the model said. Ask again.")
+                error = EngineFailed(Told("unreadable-answer", model=self._name))
             elif self._worker.end_reason:
                 error = EngineFailed(self._worker.end_reason)
             self.abort(output.request_id)

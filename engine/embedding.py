@@ -19,6 +19,7 @@ from engine.engine import ChatRequest, Embeddings, EngineInfo, EngineMetrics
 from engine.errors import ContextLengthExceeded, EngineFailed, InvalidRequest, QueueFull
 from engine.mailbox import Abort, Close, Submit
 from engine.params import SamplingParams
+from engine.told import Told
 
 RETRY_AFTER_BOUNDS_S = (1, 60)
 
@@ -100,7 +101,7 @@ class EmbeddingEngine:
 
     async def close(self) -> None:
         if self._refusal is None:
-            self._refusal = f"{self._name} has been unloaded. Load it again, or choose another model."
+            self._refusal = Told("unloaded", model=self._name)
         self._worker.mailbox.put(Close())
         await self._ended.wait()
         self._worker.join()                          # its last act was to say so: this does not hold up the loop

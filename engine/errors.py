@@ -14,7 +14,15 @@ from __future__ import annotations
 
 
 class EngineError(Exception):
-    """Root of all errors of the engine. `str(error)` is a sentence for a person: what happened, and what to do."""
+    """Root of all errors of the engine. `str(error)` is a sentence for a person: what happened, and what to do; where
+    pages say it in their reader's language, it is `Told`.
+    """
+
+    @property
+    def sentence(self) -> str:
+        """As it was raised: `Told` is still `Told`, where `str(error)` is any string."""
+        sentence = self.args[0] if self.args else ""
+        return sentence if isinstance(sentence, str) else str(self)
 
 
 class InvalidRequest(EngineError):

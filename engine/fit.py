@@ -88,12 +88,12 @@ async def judge(
         try:
             return _fit(plan_embedding(spec, header, machine, limits), header.context_length, header.block_count, True)
         except ModelLoadError as error:     # OutOfMemory among them
-            return Fit(verdict=Verdict.TOO_BIG, reason=str(error))
+            return Fit(verdict=Verdict.TOO_BIG, reason=error.sentence)
     try:
         _, gpu = await choose_gpu(limits)
         facts = _scaled(facts_of(spec, header, (), limits), scale)
     except ModelLoadError as error:
-        return Fit(verdict=Verdict.TOO_BIG, num_layers=header.block_count + 1, reason=str(error))
+        return Fit(verdict=Verdict.TOO_BIG, num_layers=header.block_count + 1, reason=error.sentence)
     fit = _judged(facts, machine, limits, gpu, header.block_count)
     return replace(fit, bytes_per_token=round(bytes_per_token(header) * scale))
 
@@ -104,7 +104,7 @@ async def guess(roughs: Sequence[Rough], limits: LoadLimits, *, reclaimable_byte
     try:
         _, gpu = await choose_gpu(limits)
     except ModelLoadError as error:
-        return [Fit(verdict=Verdict.UNKNOWN, reason=str(error)) for _ in roughs]
+        return [Fit(verdict=Verdict.UNKNOWN, reason=error.sentence) for _ in roughs]
     return [_judged(rough.facts, machine, limits, gpu, GUESSED_LAYERS) for rough in roughs]
 
 
@@ -126,7 +126,7 @@ def _judged(
             num_layers=block_count + 1,
             needed_bytes=facts.weight_bytes + 2 * least_tokens * facts.kv_bytes_per_token + WORKING_BYTES,
             has_bytes=machine.total_bytes + gpu_bytes,
-            reason=str(error),
+            reason=error.sentence,
         )
 
 

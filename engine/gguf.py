@@ -13,6 +13,7 @@ from types import MappingProxyType
 
 from engine.errors import ModelLoadError
 from engine.gguf_reader import Budget, MetadataArray, MetadataValue, RawHeader, TensorInfo, read_raw_header
+from engine.told import Told
 
 KV_BITS_PER_VALUE = MappingProxyType({"f32": 32.0, "f16": 16.0, "q8_0": 8.5})
 _QUANTISED_BLOCK_VALUES = 32       # of one scale: a head of KV must be whole blocks
@@ -39,9 +40,7 @@ _POOLINGS = MappingProxyType({0: "", 1: "mean", 2: "cls", 3: "last", 4: "rank"})
 
 # Files in this format that are no model of their own.
 _NOT_A_MODEL = MappingProxyType({
-    "mmproj": "the part of a model that reads images. Choose the model itself",
-    "adapter": "an adapter (LoRA). Choose the model that it belongs to",
-    "imatrix": "a table for quantising. Choose the model that it belongs to",
+    "mmproj": Told("kind-mmproj"), "adapter": Told("kind-adapter"), "imatrix": Told("kind-imatrix"),
 })
 
 
@@ -91,9 +90,9 @@ def read_header(path: Path) -> GgufHeader:
     part_paths = _part_paths(path, facts)
     for number, part_path in enumerate(part_paths, 1):
         if not part_path.is_file():
-            raise ModelLoadError(
-                f"Part {number} of {len(part_paths)} is missing: {part_path.name}. Download it into the same folder."
-            )
+            raise ModelLoadError(Told(
+                "file-part-missing", number=number, count=len(part_paths), file=part_path.name,
+            ))
     _check_is_model(facts)
     parts = [raw, *(_read_part(part_path, number, budget) for number, part_path in enumerate(part_paths[1:], 1))]
     return _header(path, facts, parts, part_paths)
@@ -118,7 +117,7 @@ def _header(path: Path, facts: Facts, parts: Sequence[RawHeader], part_paths: tu
     raw = parts[0]
     tensors = tuple(tensor for part in parts for tensor in part.tensors)
     if not tensors:
-        raise ModelLoadError(f"{path.name} holds no weights. Choose another file of this model.")
+        raise ModelLoadError(Told("file-no-weights", file=path.name))
     if len(parts) > 1 and len({tensor.name for tensor in tensors}) < len(tensors):
         raise ModelLoadError(f"The parts of {path.name} hold one tensor twice. Download them again.")
     architecture = facts.text("general.architecture")
@@ -189,7 +188,7 @@ def _check_is_model(facts: Facts) -> None:
     architecture = facts.text("general.architecture")
     kind = "mmproj" if architecture == "clip" else facts.text("general.type")
     if what := _NOT_A_MODEL.get(kind):
-        raise ModelLoadError(f"{facts.file_name} is {what}.")
+        raise ModelLoadError(Told("file-other-kind", file=facts.file_name, kind=what))
     if not architecture:
         raise ModelLoadError(f"{facts.file_name} does not say its architecture. It is damaged: download it again.")
 
@@ -197,10 +196,7 @@ def _check_is_model(facts: Facts) -> None:
 def _pooling(facts: Facts, architecture: str) -> str:
     pooling = _POOLINGS[facts.number(f"{architecture}.pooling_type", 0, max(_POOLINGS), default=0)]
     if pooling == "rank":
-        raise ModelLoadError(
-            f"{facts.file_name} ranks texts (a reranker), which this version cannot do. "
-            "Choose a model for embeddings, or one for chat."
-        )
+        raise ModelLoadError(Told("file-ranks", file=facts.file_name))
     return pooling
 
 
@@ -256,7 +252,7 @@ def _part_paths(path: Path, facts: Facts) -> tuple[Path, ...]:
         raise ModelLoadError(f"{path.name} claims to be one of {num_parts} files; at most {_MAX_PARTS} are possible.")
     paths = parts_by_name(path)
     if path != paths[0]:
-        raise ModelLoadError(f"{path.name} is one of {num_parts} files. Choose the first, {paths[0].name}.")
+        raise ModelLoadError(Told("file-first-part", file=path.name, count=num_parts, first=paths[0].name))
     return paths
 
 

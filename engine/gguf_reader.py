@@ -22,6 +22,7 @@ from engine.gguf_format import MetadataValue as MetadataValue
 from engine.gguf_format import RawHeader as RawHeader
 from engine.gguf_format import TensorInfo as TensorInfo
 from engine.gguf_format import TensorType as TensorType
+from engine.told import Told
 
 MAGIC = b"GGUF"
 
@@ -57,17 +58,17 @@ def read_raw_header(path: Path, budget: Budget | None = None) -> RawHeader:
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
-            raise ModelLoadError(f"{path.name} is not a file. Choose the .gguf file itself.")
+            raise ModelLoadError(Told("file-not-a-file", file=path.name))
         with path.open("rb", buffering=0) as file:
             return _Parser(path.name, file, status.st_size, budget or Budget()).parse()
     except FileNotFoundError as error:
         raise gone(path) from error
     except (OSError, ValueError) as error:      # ValueError: no name of a file, as it holds a NUL
-        raise ModelLoadError(f"{path} cannot be read: {error}. Check the path and its permissions.") from error
+        raise ModelLoadError(Told("file-unreadable", path=str(path), detail=str(error))) from error
 
 
 def gone(path: Path) -> ModelLoadError:
-    return ModelLoadError(f"{path} is gone. Put the file back where it was, or remove the model here.")
+    return ModelLoadError(Told("file-gone", path=str(path)))
 
 
 def parse_raw_header(name: str, file: IO[bytes], file_bytes: int) -> RawHeader:
@@ -103,12 +104,12 @@ class _Parser:
     def _opening(self) -> tuple[int, int, int]:
         magic = self._take(min(4, self._file_bytes))
         if magic != MAGIC:
-            self._refuse("is not a GGUF file", "Choose a file that ends in .gguf and was downloaded whole.")
+            raise ModelLoadError(Told("file-not-gguf", file=self._name))
         version = self._number("<I")
         if version.to_bytes(4, "little") in (b"\0\0\0\2", b"\0\0\0\3"):
-            self._refuse("is a GGUF file for big-endian machines", "Get the little-endian file.")
+            raise ModelLoadError(Told("file-big-endian", file=self._name))
         if version not in (2, 3):
-            self._refuse(f"has GGUF version {version}; versions 2 and 3 can be read", "Get a newer file of this model.")
+            raise ModelLoadError(Told("file-version", file=self._name, version=version))
         num_tensors, num_keys = self._number("<Q"), self._number("<Q")
         self._check_count(num_tensors, "tensors", self._budget.tensors, _MIN_TENSOR_ENTRY_BYTES)
         self._check_count(num_keys, "metadata keys", self._budget.keys, _MIN_KEY_ENTRY_BYTES)
@@ -201,7 +202,9 @@ class _Parser:
             expected = _aligned(end, alignment)
         whole = _aligned(self._window_start + self._at, alignment) + end
         if tensors and whole > self._file_bytes:
-            self._refuse(f"is cut off: it should have at least {whole:,} bytes and has {self._file_bytes:,}")
+            raise ModelLoadError(Told(
+                "file-cut-off", file=self._name, whole=f"{whole:,}", there=f"{self._file_bytes:,}",
+            ))
         return tuple(tensors.values())
 
     def _tensor(self) -> tuple[TensorInfo, int]:
@@ -213,7 +216,7 @@ class _Parser:
         kind, offset = self._number("<I"), self._number("<Q")
         tensor_type = TENSOR_TYPES.get(kind)
         if tensor_type is None:
-            self._refuse(f"has the tensor {name!r} in the unknown type {kind}", "Take another quantisation of it.")
+            raise ModelLoadError(Told("file-tensor-type", file=self._name, tensor=repr(name), kind=kind))
         num_elements = 1
         for size in shape:
             num_elements *= size
@@ -275,8 +278,8 @@ class _Parser:
             self._refuse(f"claims {count:,} {what}; at most {maximum:,} are possible")
         self._check_fits(count * min_bytes, f"{count:,} {what}")
 
-    def _refuse(self, fault: str, remedy: str = "The file is damaged: download it again.") -> NoReturn:
-        raise ModelLoadError(f"{self._name} {fault}. {remedy}")
+    def _refuse(self, fault: str) -> NoReturn:
+        raise ModelLoadError(Told("file-damaged", file=self._name, fault=fault))
 
 
 def _aligned(position: int, alignment: int) -> int:

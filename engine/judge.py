@@ -17,6 +17,7 @@ from engine.lora import Adapter, read_adapters
 from engine.safetensors import ENDING, read_safetensors
 from engine.select import select_backend
 from engine.template_doctor import TemplateReport, examine
+from engine.told import Told
 
 TEMPLATE_KEY = "tokenizer.chat_template"
 
@@ -63,7 +64,7 @@ def judge(path: Path, adapters: Sequence[Adapter] = ()) -> Judgement:
         embeds=bool(header.pooling),
         chat_template=template if isinstance(template, str) else None,
         tokens=read_special_tokens(header),
-        refusal="" if header.has_tokenizer else f"{path.name} holds no tokenizer. Take another file of this model.",
+        refusal="" if header.has_tokenizer else Told("file-no-tokenizer", file=path.name),
     )
 
 
@@ -97,7 +98,7 @@ def _refusal(path: Path) -> str:
         select_backend(path)
         read_folder(path)
     except ModelLoadError as error:
-        return str(error)
+        return error.sentence
     return ""
 
 

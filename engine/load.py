@@ -27,6 +27,7 @@ from engine.model_spec import facts_of, with_draft
 from engine.select import select_backend
 from engine.step_budget import ATTENTION_TILE_TOKENS
 from engine.thread_counts import threads_for
+from engine.told import Told
 
 if TYPE_CHECKING:
     from engine.backends.llama_cpp.draft import DraftConfig
@@ -74,7 +75,7 @@ async def _load(spec: ModelSpec, limits: LoadLimits) -> Engine:
         return await start_torch(spec, await asyncio.to_thread(inspect_machine), limits)
     header = await asyncio.to_thread(read_header, spec.path)
     if not header.has_tokenizer:
-        raise ModelLoadError(f"{spec.path.name} holds no tokenizer, so text cannot be fed to it. Take another file.")
+        raise ModelLoadError(Told("file-no-tokenizer", file=spec.path.name))
     adapters = await asyncio.to_thread(read_adapters, spec.adapters, header)
     draft_header = await asyncio.to_thread(_read_draft, spec, limits)
     machine = await asyncio.to_thread(inspect_machine)
@@ -118,10 +119,7 @@ async def choose_gpu(limits: LoadLimits) -> tuple[int, DeviceFacts | None]:
         return 0, None
     gpus = await find_gpus()
     if not gpus and limits.gpu_layers:
-        raise ModelLoadError(
-            f"gpu_layers is set to {limits.gpu_layers}, but llama.cpp finds no GPU here. Leave it out, or set "
-            "Inglenook up again with a build for your GPU, as in CMAKE_ARGS=-DGGML_CUDA=ON."
-        )
+        raise ModelLoadError(Told("no-gpu", layers=limits.gpu_layers))
     if limits.main_gpu is not None and limits.main_gpu >= len(gpus) > 0:
         known = ", ".join(f"{index} is {gpu.name} ({gpu.description})" for index, gpu in enumerate(gpus))
         raise ModelLoadError(f"main_gpu is set to {limits.main_gpu}; here {known}. Choose one of them.")

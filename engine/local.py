@@ -27,6 +27,7 @@ from engine.params import MAX_SEED, SamplingParams
 from engine.parsers.base import Asked, Parser
 from engine.parsers.choose import choose
 from engine.request import FinishReason, Request
+from engine.told import Told
 
 
 class LocalEngine:
@@ -160,11 +161,7 @@ class LocalEngine:
 
     def _encode_chat(self, request: ChatRequest) -> _Prompt:
         if self._template is None:
-            raise InvalidRequest(
-                f"{self._info.name} has no chat template, so it cannot answer messages. "
-                "Send it a raw prompt at /v1/completions, or choose a model made for chat.",
-                param="model",
-            )
+            raise InvalidRequest(Told("template-none", model=self._info.name), param="model")
         if not request.messages:
             raise InvalidRequest("There are no messages. Send at least one.", param="messages")
         if request.tools:

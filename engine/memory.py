@@ -27,6 +27,7 @@ from engine.memory_plan import MemoryPlan as MemoryPlan
 from engine.memory_plan import ModelFacts as ModelFacts
 from engine.memory_plan import OwnLimits as OwnLimits
 from engine.memory_plan import WeightFormat as WeightFormat
+from engine.told import Told
 
 _RESERVE_SHARE = 8                   # of a memory, one part in so many stays with the system and its other programs,
 _RESERVE_BOUNDS = (256 << 20, 4 << 30)   # within these
@@ -162,59 +163,55 @@ def _gpu_share(model: ModelFacts, gpu: DeviceFacts, num_layers: int, shape: _Sha
 
 def _gpu_out_of_memory(model: ModelFacts, gpu: DeviceFacts, num_layers: int, shape: _Shape) -> OutOfMemory:
     needed = _gpu_share(model, gpu, num_layers, shape).total_bytes
-    return OutOfMemory(
-        f"{model.name} needs {_gib(needed)} of {gpu.name} for {num_layers} layers with {shape.num_seqs} x "
-        f"{shape.context} tokens of context; {_gib(_usable_bytes(gpu))} of {_gib(gpu.total_bytes)} can be used now. "
-        "Set fewer gpu_layers, or leave them out: then as many are taken as fit."
-    )
+    return OutOfMemory(Told(
+        "needs-gpu-memory", model=model.name, needed=_gib(needed), gpu=gpu.name, layers=num_layers,
+        chats=shape.num_seqs, context=shape.context, usable=_gib(_usable_bytes(gpu)), total=_gib(gpu.total_bytes),
+    ))
 
 
 def _out_of_memory(
     model: ModelFacts, device: DeviceFacts, limits: LoadLimits, smallest: MemoryPlan, gpu: DeviceFacts | None
 ) -> OutOfMemory:
     usable = _usable_bytes(device)
-    beside = f" beside {smallest.gpu_layers} layers on {gpu.name}" if gpu and smallest.gpu_layers else ""
-    return OutOfMemory(
-        f"{model.name} needs {_gib(smallest.total_bytes)}{beside} with {smallest.max_num_seqs} x "
-        f"{smallest.max_model_len} tokens of context ({_gib(model.weight_bytes)} of it weights); "
-        f"{_gib(usable)} of {_gib(device.total_bytes)} can be used now. "
-        + _what_would_fit(model, device, limits, usable, gpu)
-    )
+    values: dict[str, str | int] = {
+        "model": model.name, "needed": _gib(smallest.total_bytes), "chats": smallest.max_num_seqs,
+        "context": smallest.max_model_len, "weights": _gib(model.weight_bytes), "usable": _gib(usable),
+        "total": _gib(device.total_bytes), "advice": _what_would_fit(model, device, limits, usable, gpu),
+    }
+    if gpu and smallest.gpu_layers:
+        return OutOfMemory(Told("needs-memory-beside-gpu", layers=smallest.gpu_layers, gpu=gpu.name, **values))
+    return OutOfMemory(Told("needs-memory", **values))
 
 
 def _over_budget(model: ModelFacts, limits: LoadLimits, smallest: MemoryPlan) -> OutOfMemory:
     left = _budget_bytes(limits)
     least = model.weight_bytes + 2 * min(MIN_CONTEXT_TOKENS, model.context_length) * model.kv_bytes_per_token
-    advice = (
-        "Lower its own limits, unload another model, or raise the budget."
-        if least <= left
-        else f"Unload another model, raise the budget, or take a model whose file has at most {_gib(left)}."
-    )
-    return OutOfMemory(
-        f"{model.name} needs {_gib(smallest.everywhere_bytes)} with {smallest.max_num_seqs} x {smallest.max_model_len} "
-        f"tokens of context ({_gib(model.weight_bytes)} of it weights); {_gib(left)} of the memory budget are left. "
-        + advice
-    )
+    advice = Told("advice-budget") if least <= left else Told("advice-budget-smaller", largest=_gib(left))
+    return OutOfMemory(Told(
+        "needs-budget", model=model.name, needed=_gib(smallest.everywhere_bytes), chats=smallest.max_num_seqs,
+        context=smallest.max_model_len, weights=_gib(model.weight_bytes), left=_gib(left), advice=advice,
+    ))
 
 
 def _what_would_fit(
     model: ModelFacts, device: DeviceFacts, limits: LoadLimits, usable: int, gpu: DeviceFacts | None
-) -> str:
+) -> Told:
     if limits.context_tokens or limits.max_num_seqs or limits.cache_bytes or limits.gpu_layers is not None:
         try:
             smaller = plan(model, device, LoadLimits(), gpu)
         except OutOfMemory:
             pass
         else:
-            shape = f"{smaller.max_num_seqs} x {smaller.max_model_len} tokens"
+            chats, context = smaller.max_num_seqs, smaller.max_model_len
             if gpu and smaller.gpu_layers:
-                return f"It fits with {shape} and {smaller.gpu_layers} layers on {gpu.name}: leave your limits out."
-            return f"It fits with {shape}: lower your limits."
+                layers = smaller.gpu_layers
+                return Told("advice-limits-gpu", chats=chats, context=context, layers=layers, gpu=gpu.name)
+            return Told("advice-limits", chats=chats, context=context)
     least_kv = 2 * min(MIN_CONTEXT_TOKENS, model.context_length) * model.kv_bytes_per_token
     largest = max(0, usable - least_kv - WORKING_BYTES)
     if largest < 64 << 20:
-        return "Close other programs or unload another model, then load it again."
-    return f"Close other programs, unload another model, or take one whose file has at most {_gib(largest)}."
+        return Told("advice-close")
+    return Told("advice-smaller", largest=_gib(largest))
 
 
 def _gib(num_bytes: int) -> str:

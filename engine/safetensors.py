@@ -18,6 +18,7 @@ from engine.errors import ModelLoadError
 from engine.gguf_reader import gone
 from engine.json_pieces import JsonPieces
 from engine.safetensors_reader import Budget, RawHeader, read_raw_header
+from engine.told import Told
 
 INDEX_NAME = "model.safetensors.index.json"
 ENDING = ".safetensors"
@@ -56,7 +57,7 @@ def read_safetensors(path: Path) -> SafetensorsHeader:
     parts = [_read_part(part_path, places, budget) for part_path in part_paths]
     tensors = [tensor for part in parts for tensor in part.tensors]
     if not tensors:
-        raise ModelLoadError(f"{path.name} holds no weights. Choose another file of this model.")
+        raise ModelLoadError(Told("file-no-weights", file=path.name))
     if len(parts) > 1 and len({tensor.name for tensor in tensors}) < len(tensors):
         raise ModelLoadError(f"The parts of {path.name} hold one tensor twice. Download them again.")
     num_bytes: Counter[str] = Counter()
@@ -114,9 +115,9 @@ def _all_there(folder: Path, names: list[str]) -> tuple[Path, ...]:
     paths = tuple(folder / name for name in names)
     for number, path in enumerate(paths, 1):
         if not path.is_file():
-            raise ModelLoadError(
-                f"Part {number} of {len(paths)} is missing: {path.name}. Download it into the same folder."
-            )
+            raise ModelLoadError(Told(
+                "file-part-missing", number=number, count=len(paths), file=path.name,
+            ))
     return paths
 
 

@@ -19,6 +19,7 @@ from typing import Any
 from engine.errors import ModelLoadError
 from engine.gguf_reader import gone
 from engine.json_pieces import DAMAGED, JsonPieces
+from engine.told import Told
 
 METADATA = "__metadata__"
 
@@ -72,7 +73,7 @@ def read_raw_header(path: Path, budget: Budget | None = None) -> RawHeader:
     except FileNotFoundError as error:
         raise gone(path) from error
     except (OSError, ValueError) as error:      # ValueError: no name of a file, as it holds a NUL
-        raise ModelLoadError(f"{path} cannot be read: {error}. Check the path and its permissions.") from error
+        raise ModelLoadError(Told("file-unreadable", path=str(path), detail=str(error))) from error
     return _Parser(path.name, text, status.st_size, budget).parse()
 
 

@@ -10,6 +10,7 @@ from typing import Literal
 
 from engine.errors import ModelLoadError
 from engine.gguf_reader import MAGIC, gone
+from engine.told import Told
 
 BackendName = Literal["llama.cpp", "torch"]
 
@@ -42,28 +43,18 @@ def _holds_safetensors(path: Path, _head: bytes) -> bool:
     return path.is_dir() and any(path.glob("*.safetensors"))
 
 
-_NO_TORCH = (
-    "is in the safetensors format, for which PyTorch is needed: pip install 'inglenook[gpu]'. Or take the GGUF file "
-    "of the same model."
-)
-_ONE_FILE = "is one file of a model in the safetensors format. Choose the folder that it lies in."
-_PICKLE = (
-    "is a pickle: loading it could run any program hidden inside, so it is never opened. "
-    "Take the GGUF file of the same model."
-)
-
 _RULES = (
-    _Rule(_ends_in(".part", ".incomplete"), None, "is not downloaded whole. Resume the download."),
+    _Rule(_ends_in(".part", ".incomplete"), None, "file-unfinished"),
     _Rule(_starts_with(MAGIC), "llama.cpp"),
     _Rule(lambda path, head: _holds_safetensors(path, head) and _has_torch(), "torch"),
-    _Rule(_holds_safetensors, None, _NO_TORCH),
-    _Rule(_ends_in(".safetensors"), None, _ONE_FILE),
-    _Rule(_starts_with(b"PK\x03\x04", b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"), None, _PICKLE),
-    _Rule(_ends_in(".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt"), None, _PICKLE),
-    _Rule(_starts_with(b"ggml", b"lmgg", b"fmgg", b"tjgg"), None, "is in an old format. Take its GGUF file."),
-    _Rule(_ends_in(".gguf"), None, "is called .gguf but is not a GGUF file. Download it again."),
-    _Rule(lambda path, _head: path.is_dir(), None, "is a folder without a model. Choose a file, or another folder."),
-    _Rule(lambda _path, _head: True, None, "is no model that can be run here. Take a GGUF file."),
+    _Rule(_holds_safetensors, None, "file-no-torch"),
+    _Rule(_ends_in(".safetensors"), None, "file-of-folder"),
+    _Rule(_starts_with(b"PK\x03\x04", b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"), None, "file-pickle"),
+    _Rule(_ends_in(".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt"), None, "file-pickle"),
+    _Rule(_starts_with(b"ggml", b"lmgg", b"fmgg", b"tjgg"), None, "file-old"),
+    _Rule(_ends_in(".gguf"), None, "file-no-gguf"),
+    _Rule(lambda path, _head: path.is_dir(), None, "file-no-model-folder"),
+    _Rule(lambda _path, _head: True, None, "file-no-model"),
 )
 
 
@@ -77,7 +68,7 @@ def select_backend(path: Path) -> BackendName:
     head = _first_bytes(path)
     rule = next(rule for rule in _RULES if rule.matches(path, head))
     if rule.backend is None:
-        raise ModelLoadError(f"{path.name} {rule.refusal}")
+        raise ModelLoadError(Told(rule.refusal, file=path.name))
     return rule.backend
 
 
@@ -90,5 +81,5 @@ def _first_bytes(path: Path) -> bytes:
     except FileNotFoundError as error:
         raise gone(path) from error
     except (OSError, ValueError) as error:
-        raise ModelLoadError(f"{path} cannot be read: {error}. Check the path and its permissions.") from error
+        raise ModelLoadError(Told("file-unreadable", path=str(path), detail=str(error))) from error
     return b""

@@ -92,7 +92,7 @@ class _Examination:
         try:
             plain = self._template.render([_ASKS])
         except TemplateError as error:
-            self._find(Code.BROKEN, Level.FAULT, str(error))
+            self._find(Code.BROKEN, Level.FAULT, error.sentence)
             return
         if QUESTION not in plain:
             self._find(Code.LOSES_QUESTION, Level.FAULT)
@@ -206,7 +206,7 @@ class _Examination:
             return render()
         except TemplateError as error:
             if code is not None:
-                self._find(code, level, str(error))
+                self._find(code, level, error.sentence)
             return None
 
     def _find(self, code: Code, level: Level, detail: str = "") -> None:

@@ -21,6 +21,7 @@ from jinja2.filters import FILTERS, make_attrgetter
 from jinja2.utils import Namespace, pass_environment
 
 from engine.errors import TemplateError
+from engine.told import Told
 
 MAX_CPU_S = 0.75            # a thousand messages take some 0.02
 MAX_CHARS = 8_000_000       # of any text, the finished prompt included: more than any window holds
@@ -34,7 +35,7 @@ deadline_s: ContextVar[float] = ContextVar("deadline_s")       # on the CPU cloc
 def tick() -> None:
     """Stop a template that has had its time."""
     if time.thread_time() > deadline_s.get():
-        _refuse(f"worked for more than {MAX_CPU_S:g} s")
+        _refuse("deed-slow", seconds=f"{MAX_CPU_S:g}")
 
 
 def ticking(function: Any) -> Callable[..., Any]:
@@ -56,7 +57,7 @@ def bounded(value: Any) -> Any:
             num_chars += len(part)
             _check_chars(num_chars)
         elif isinstance(part, Namespace):
-            _refuse("prints or nests a namespace")
+            _refuse("deed-namespace")
         elif isinstance(part, Collection):
             num_items += len(part)
             _check_items(num_items)
@@ -82,24 +83,21 @@ def join_texts(texts: Iterable[str]) -> str:
 
 def _check_chars(num_chars: int) -> None:
     if num_chars > MAX_CHARS:
-        _refuse(f"builds a text of more than {MAX_CHARS} characters")
+        _refuse("deed-text", count=MAX_CHARS)
 
 
 def _check_items(num_items: int) -> None:
     if num_items > MAX_ITEMS:
-        _refuse(f"builds a value of more than {MAX_ITEMS} items")
+        _refuse("deed-items", count=MAX_ITEMS)
 
 
 def _check_bits(num_bits: int) -> None:
     if num_bits > MAX_INTEGER_BITS:
-        _refuse(f"computes a number of more than {MAX_INTEGER_BITS} bits")
+        _refuse("deed-number", count=MAX_INTEGER_BITS)
 
 
-def _refuse(deed: str) -> NoReturn:
-    raise TemplateError(
-        f"The model's chat template was stopped, because it {deed}. Use a model with another template.",
-        param="messages",
-    )
+def _refuse(code: str, **values: str | int) -> NoReturn:
+    raise TemplateError(Told("template-stopped", deed=Told(code, **values)), param="messages")
 
 
 # Operators
@@ -133,7 +131,7 @@ def _power(left: Any, right: Any) -> Any:
 def _modulo(left: Any, right: Any) -> Any:
     if isinstance(left, str):
         if re.search(r"%(\([^)]*\))?[^a-zA-Z%]*(\d{4}|\*)", left):
-            _refuse("pads a text to thousands of characters")
+            _refuse("deed-pads")
         _check_chars(len(left) + left.count("%") * len(text_of(right)))
     return left % right
 
@@ -160,7 +158,7 @@ def check_method(method: BuiltinMethodType, args: tuple[Any, ...]) -> None:
     """Refuse methods that nobody needs in a template, and results of the others that would be too large."""
     owner, name = method.__self__, method.__name__
     if not any(isinstance(owner, kind) and name in names for kind, names in _METHODS.items()):
-        _refuse(f"calls {type(owner).__name__}.{name}(), which is not for templates")
+        _refuse("deed-calls", name=f"{type(owner).__name__}.{name}()")
     if isinstance(owner, str):
         if name == "join" and args and isinstance(args[0], Collection):
             _check_chars(sum(len(text_of(value)) for value in args[0]) + len(owner) * len(args[0]))
@@ -174,7 +172,7 @@ def check_format(text: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> No
     """For `text.format(*args, **kwargs)`."""
     widths = [spec or "" for _, field, spec, _ in string.Formatter().parse(text) if field is not None]
     if any(re.search(r"\d{4}|\{", width) for width in widths):
-        _refuse("pads a text to thousands of characters")
+        _refuse("deed-pads")
     _check_chars(len(text) + len(widths) * len(text_of((args, kwargs))))
 
 

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from engine.told import SENTENCES as TOLD
+from engine.told import Told
+
 
 class Level(StrEnum):
     FAULT = "fault"             # chats fail, or are answered badly
@@ -44,7 +47,7 @@ class Code(StrEnum):
 class Finding:
     code: Code
     level: Level
-    detail: str = ""            # a template's own words, or markers
+    detail: str = ""            # what was told (`Told`), or markers
 
     def __str__(self) -> str:
         return SENTENCES[self.code].format(detail=self.detail)
@@ -67,18 +70,29 @@ class TemplateReport:
         return {
             "family": self.family, "calls_tools": self.calls_tools, "takes_images": self.takes_images,
             "thinks": self.thinks,
-            "findings": [[finding.code.value, finding.level.value, finding.detail] for finding in self.findings],
+            "findings": [[each.code.value, each.level.value, _packed(each.detail)] for each in self.findings],
         }
 
     @classmethod
     def from_values(cls, values: dict[str, Any]) -> TemplateReport:
         """Findings of another version's doctor, which this one does not know, are left out."""
         findings = tuple(
-            Finding(Code(code), Level(level), detail)
+            Finding(Code(code), Level(level), _unpacked(detail))
             for code, level, detail in values.get("findings", ()) if code in set(Code)
         )
         known = {name: values[name] for name in ("family", "calls_tools", "takes_images", "thinks") if name in values}
         return cls(**known, findings=findings)
+
+
+def _packed(detail: str) -> str | list[Any]:
+    return [detail.code, dict(detail.values)] if isinstance(detail, Told) else detail
+
+
+def _unpacked(stored: str | list[Any]) -> str:
+    if isinstance(stored, str):
+        return stored
+    code, values = stored
+    return Told(code, **values) if code in TOLD else ""
 
 
 SENTENCES = {

@@ -9,10 +9,12 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from app.errors import said_by_engine
 from app.found.model import Found, below, found_gguf
 from app.language import Said
 from engine.errors import ModelLoadError
 from engine.select import select_backend
+from engine.told import Told
 
 APP = "Hugging Face"
 
@@ -53,5 +55,7 @@ def _problem(snapshot: Path) -> str:
     try:
         select_backend(snapshot)
     except ModelLoadError as error:
-        return Said("found-unfit", detail=str(error).replace(snapshot.name, "It", 1))
+        told = error.sentence
+        it = Said("found-it")
+        return said_by_engine(told, file=it) if isinstance(told, Told) else Said("found-unfit", detail=told)
     return ""

@@ -9,12 +9,13 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from app.errors import HubError
+from app.errors import HubError, said, said_by_engine
 from app.hub.client import FoundModel, HubClient, ModelPage, Sort
 from app.hub.files import Variant
 from app.hub.head import read_remote_header
 from app.hub.thread import LoopThread
 from app.hub.token import TokenStore
+from app.language import Said
 from app.services.engines import EngineRegistry
 from app.settings import Settings
 from app.vault import Vault
@@ -22,6 +23,7 @@ from engine.errors import ModelLoadError
 from engine.fit import Fit, Rough, Verdict, guess, judge
 from engine.gguf import GgufHeader
 from engine.memory import LoadLimits
+from engine.told import Told
 from store.database import Database
 
 T = TypeVar("T")
@@ -63,19 +65,19 @@ class HubService:
         try:
             return await self._judge(await self._header(repo, commit_sha, variant))
         except (HubError, ModelLoadError) as error:
-            return Fit(verdict=Verdict.UNKNOWN, reason=str(error))
+            return Fit(verdict=Verdict.UNKNOWN, reason=said(error))
 
     async def fits(self, page: ModelPage) -> dict[str, Fit]:
         """Of all variants of a page, by label: one header is read, and the weights of the others follow from sizes."""
         ggufs = [each for each in page.variants if each.file_format == "gguf" and not each.missing]
-        unknown = Fit(verdict=Verdict.UNKNOWN, reason="Only of GGUF files it is known beforehand whether they fit.")
+        unknown = Fit(verdict=Verdict.UNKNOWN, reason=Said("fit-unknown-format"))
         fits = {each.label: unknown for each in page.variants}
         if not ggufs:
             return fits
         try:
             header = await self._header(page.model.repo, page.commit_sha, ggufs[0])
         except (HubError, ModelLoadError) as error:
-            return fits | {each.label: Fit(verdict=Verdict.UNKNOWN, reason=str(error)) for each in ggufs}
+            return fits | {each.label: Fit(verdict=Verdict.UNKNOWN, reason=said(error)) for each in ggufs}
         for each in ggufs:
             fits[each.label] = await self._judge(header, scale=each.size_bytes / ggufs[0].size_bytes)
         return fits
@@ -88,7 +90,8 @@ class HubService:
         return dict(zip(roughs, await self.guess(list(roughs.values())), strict=True))
 
     async def guess(self, roughs: Sequence[Rough]) -> list[Fit]:
-        return await guess(roughs, self._limits(), reclaimable_bytes=self._held_bytes())
+        fits = await guess(roughs, self._limits(), reclaimable_bytes=self._held_bytes())
+        return [_told(fit) for fit in fits]
 
     async def run(self, work: Callable[[HubClient], Coroutine[Any, Any, T]]) -> T:
         """`work` runs on the hub's thread. Cancelling this cancels it, and waits for its end."""
@@ -112,7 +115,7 @@ class HubService:
 
     async def _judge(self, header: GgufHeader, scale: float = 1.0) -> Fit:
         """As if it were the only one: loaded models make room for another."""
-        return await judge(header, self._limits(), scale=scale, reclaimable_bytes=self._held_bytes())
+        return _told(await judge(header, self._limits(), scale=scale, reclaimable_bytes=self._held_bytes()))
 
     def _limits(self) -> LoadLimits:
         return replace(self._engines.limits, budget_bytes=self._engines.budget_bytes)
@@ -125,6 +128,11 @@ class HubService:
             self._client = HubClient(self._settings.hub_endpoint, is_offline=self._settings.hub_offline)
         self._client.token = token
         return await work(self._client)
+
+
+def _told(fit: Fit) -> Fit:
+    """With a reason that pages can say in their reader's language."""
+    return replace(fit, reason=said_by_engine(fit.reason)) if isinstance(fit.reason, Told) else fit
 
 
 def rough_of(found: FoundModel, file_format: str) -> Rough | None:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from app.errors import InvalidInput, said
+from app.errors import InvalidInput, said, said_by_engine
 from app.language import Said
 from app.services.model_origin import Origin, origin_of
 from app.services.model_settings import ModelSettings
@@ -19,6 +19,7 @@ from engine.judge import files_of, judge
 from engine.load import ModelSpec
 from engine.lora import Adapter
 from engine.safetensors import ENDING
+from engine.told import Told
 from store.tables import Model
 
 _PART = re.compile(r"-\d{5}-of-\d{5}$")
@@ -37,7 +38,9 @@ def describe(path: Path, name: str = "", adapters: Sequence[Adapter] = (), origi
     except OSError as error:
         raise InvalidInput(Said("error-path-unreadable", path=str(path), detail=str(error)), field="path") from error
     if judgement.refusal:
-        raise InvalidInput(Said("error-load", detail=judgement.refusal), field="path")
+        told = judgement.refusal
+        message = said_by_engine(told) if isinstance(told, Told) else Said("error-load", detail=told)
+        raise InvalidInput(message, field="path")
     stems = [adapter.path.stem for adapter in adapters]
     stem = _stem(path, origin)
     return Model(

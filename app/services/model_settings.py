@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from app.errors import InvalidInput, ModelNotFound, said
+from app.errors import InvalidInput, ModelNotFound, said, said_of_template
 from app.language import Said
 from app.services.changes import Change, Changes
 from app.services.engines import EngineRegistry, Policy
@@ -242,5 +242,5 @@ def _examined(model: Model, template: str | None) -> TemplateReport:
         raise InvalidInput(said(error), field="chat_template") from error
     unfit = next((each for each in report.findings if each.code in _UNFIT), None)
     if template is not None and unfit is not None:
-        raise InvalidInput(Said("error-template-unfit", detail=str(unfit)), field="chat_template")
+        raise InvalidInput(Said("error-template-unfit", detail=said_of_template(unfit)), field="chat_template")
     return report

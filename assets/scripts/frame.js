@@ -3,6 +3,17 @@
 const SIDE_KEY = "inglenook.side";
 const PHONE = matchMedia("(max-width: 53.6875em)"); // as in the style sheets
 
+// What is kept free for a scrollbar at either side of a conversation: the composer under it, which does not scroll, keeps to
+// the same edges.
+function measureGutter() {
+  const probe = document.createElement("div");
+  Object.assign(probe.style, { position: "fixed", visibility: "hidden", width: "100px", overflowY: "auto", scrollbarWidth: "thin", scrollbarGutter: "stable both-edges" });
+  document.documentElement.append(probe);
+  document.documentElement.style.setProperty("--gutter", `${(100 - probe.clientWidth) / 2}px`);
+  probe.remove();
+}
+measureGutter();
+
 const menu = () => document.getElementById("menu");
 
 // The phone's sidebar lies over the page, which is out of reach meanwhile.

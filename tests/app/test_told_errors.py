@@ -5,14 +5,22 @@ from __future__ import annotations
 import ast
 import copy
 import inspect
+import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
+from string import Formatter
 
 import pytest
 
 from app import errors
-from app.errors import AppError
+from app.errors import AppError, said_by_engine
 from app.language import Said, in_language, kept, languages, said_again
+from engine import errors as engine_errors
+from engine.errors import OutOfMemory
+from engine.gguf_vocabulary import SpecialTokens
+from engine.template_doctor import TemplateReport, examine
+from engine.told import SENTENCES, Told
 from store.errors import DatabaseTooNew, DatabaseUnusable, LastAdmin, MigrationFailed
 
 APP = Path(inspect.getfile(errors)).parent
@@ -80,6 +88,55 @@ def test_the_type_of_an_error_s_message_is_said_for_all_of_them() -> None:
 def test_errors_of_the_store_are_said_by_their_kind(error: Exception, german: str) -> None:
     assert in_language(errors.said(error), languages()["de"]) == german
     assert in_language(errors.said(error), languages()["en"]) == errors.said(error)
+
+
+@pytest.mark.parametrize("code", list(SENTENCES))
+def test_each_sentence_of_the_engine_is_a_message_of_the_same_words(code: str) -> None:
+    names = [name for _, name, _, _ in Formatter().parse(SENTENCES[code]) if name]
+    told = Told(code, **{name: f"⟨{name}⟩" for name in names})
+    assert said_by_engine(told) == told
+    german = in_language(said_by_engine(told), languages()["de"])
+    assert german != told
+    assert set(re.findall("⟨.*?⟩", german)) <= set(re.findall("⟨.*?⟩", told))
+
+
+def test_a_refusal_of_the_engine_is_told_whole_in_the_reader_s_language() -> None:
+    error = OutOfMemory(Told(
+        "needs-memory", model="Llama 8B", needed="4.9 GiB", chats=1, context=1024, weights="4.6 GiB", usable="4.0 GiB",
+        total="8.0 GiB", advice=Told("advice-smaller", largest="3.7 GiB"),
+    ))
+    assert errors.said(error) == str(error)
+    german = in_language(said_again(kept(errors.said(error))), languages()["de"])
+    assert german == (
+        "Llama 8B braucht 4.9 GiB für 1 x 1024 Token Kontext (4.6 GiB davon sind Gewichte); von 8.0 GiB sind jetzt "
+        "4.0 GiB nutzbar. Bitte andere Programme schließen, ein anderes Modell entladen oder eines nehmen, "
+        "dessen Datei höchstens 3.7 GiB groß ist."
+    )
+
+
+def test_why_a_chat_template_is_refused_is_told_in_the_reader_s_language_also_when_it_comes_from_the_store() -> None:
+    report = examine("{% if %}", SpecialTokens())
+    for each in (report, TemplateReport.from_values(json.loads(json.dumps(report.to_values())))):
+        [finding] = each.findings
+        refusal = Said("error-template-unfit", detail=errors.said_of_template(finding))
+        assert str(finding) in refusal
+        assert in_language(refusal, languages()["de"]).startswith(
+            "Diese Chat-Vorlage wird nicht angenommen. Sie ist nicht verwendbar: "
+            "Die Chat-Vorlage des Modells ist in Zeile 1 fehlerhaft: "
+        )
+
+
+def test_the_engine_says_nothing_of_files_and_memory_past_its_sentences() -> None:
+    """What people see most: a model that is added, found or loaded."""
+    engine = APP.parent / "engine"
+    plain = [
+        f"{name}.py:{node.lineno}" for name in ("select", "memory", "gguf_reader", "chat_template", "template_limits")
+        for node in ast.walk(ast.parse((engine / f"{name}.py").read_text(encoding="utf-8")))
+        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and node.exc.args
+        if isinstance(node.exc.func, ast.Name) and node.exc.func.id in vars(engine_errors)
+        if isinstance(node.exc.args[0], (ast.Constant, ast.JoinedStr, ast.BinOp))
+    ]
+    assert plain == []
 
 
 def test_a_message_within_a_message_is_said_in_the_same_language_also_when_it_comes_back_from_the_store() -> None:

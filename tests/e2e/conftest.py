@@ -27,6 +27,8 @@ import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, Page, async_playwright, expect
 
 from installers.steps import BROWSERS
+from tests.app.hub import Hub
+from tests.e2e.stocked_hub import stocked_hub
 
 PATIENCE_S = 60
 PASSWORD = "correct horse battery"
@@ -171,6 +173,13 @@ def paced_server(tmp_path: Path) -> Iterator[PacedServer]:
     if own.process is not None and own.process.poll() is None:
         own.stop()
     assert own.log == []
+
+
+@pytest.fixture
+def hub() -> Iterator[Hub]:
+    stand_in = stocked_hub()
+    yield stand_in
+    stand_in.close()
 
 
 @pytest_asyncio.fixture

@@ -2,39 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Browser, Page, expect
 
-from app.services.models import STARTER_ID
+from tests.app.hub import Hub
 from tests.e2e.conftest import PASSWORD, Server, new_context, sign_in
-from tests.e2e.test_sidebar import NAMES, seed
+from tests.e2e.states import furnished, has_focus, leave, pages, pages_with_a_hub, stands_still
+from tests.e2e.stocked_hub import FILE, REPO
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 SIZES = {"desk": {"width": 1440, "height": 900}, "phone": {"width": 390, "height": 844}}
-MARKDOWN = """# A title
-
-Some *words* with a [link](https://example.org) and `code`.
-
-| a | b |
-|---|---|
-| 1 | 2 |
-
-```python
-print("Paris")
-```
-
-- [x] done
-- [ ] to be done
-
-> Said before.
-"""
-
-State = Callable[[Page], Awaitable[None]]
 # Two controls beside each other that a screen reader could not tell apart.
 ALIKE = """() => {
   const ROW = "form, header, nav, figure, [role=menu], [role=row], [role=group], .nk-meta, .nk-set, .nk-param, " +
@@ -58,14 +39,8 @@ ALIKE = """() => {
 
 async def test_axe_finds_nothing_on_any_page_in_any_state(server: Server, browser: Browser) -> None:
     name = server.add_user(admin=True)
-    [chat, *_] = seed(server, name, NAMES, num_turns=2, answer=MARKDOWN)
+    states = pages(furnished(server, name))
     page = await sign_in(browser, server, name)
-    states: list[tuple[str, list[State]]] = [
-        (f"/c/{chat}", [_drawer, _edit, _message_menu, _meter, _search, _selection]),
-        ("/", [_commands, _shortcuts, _models_menu, _folder_form, _person_menu, _temporary]),
-        ("/settings", []), ("/models", [_file_form]),
-        ("/models/find", []), (f"/models/installed/{STARTER_ID}", []), ("/library", [_prompt_form, _preset_form]),
-    ]
     found: dict[str, list[str]] = {}
     for size_name, size in SIZES.items():
         await page.set_viewport_size(size)     # type: ignore[arg-type]
@@ -74,13 +49,40 @@ async def test_axe_finds_nothing_on_any_page_in_any_state(server: Server, browse
             await expect(page.get_by_role("main")).to_have_count(1)
             found[f"{path} {size_name}"] = await _problems_of_both_themes(page)
             for reach in reached:
+                what = f"{path} {reach.__name__} {size_name}"
                 await reach(page)
-                found[f"{path} {reach.__name__} {size_name}"] = await _problems_of_both_themes(page)
-                await _leave(page)
+                await has_focus(page, what)
+                found[what] = await _problems_of_both_themes(page)
+                await leave(page)
+                await has_focus(page, f"{what}, left")
     for theme in ("light", "dark"):
         await page.emulate_media(color_scheme=theme)    # type: ignore[arg-type]
         await page.goto(f"{server.url}/nowhere")        # once it is there, it is as it is
         found[f"/nowhere {theme}"] = await _problems(page)
+    assert {what: problems for what, problems in found.items() if problems} == {}
+
+
+async def test_axe_finds_nothing_where_models_are_found_and_fetched(
+    fresh_server: Server, hub: Hub, browser: Browser
+) -> None:
+    fresh_server.extra["HF_ENDPOINT"] = hub.url
+    name = fresh_server.add_user(admin=True)
+    page = await sign_in(browser, fresh_server.start(), name)
+    hub.hold(FILE, 20_000_000)
+    found: dict[str, list[str]] = {}
+    for path, reached in pages_with_a_hub(REPO):
+        await page.goto(fresh_server.url + path)
+        for reach in reached:
+            await reach(page)
+            await has_focus(page, f"{path} {reach.__name__}")
+            for size_name, size in SIZES.items():
+                await page.set_viewport_size(size)     # type: ignore[arg-type]
+                found[f"{path} {reach.__name__} {size_name}"] = await _problems_of_both_themes(page)
+    hub.faults.wants_token = True
+    await page.goto(f"{fresh_server.url}/models/find/{REPO}")
+    await expect(page.get_by_text("Its makers want to know who uses it")).to_be_visible()
+    found["a model that wants a token"] = await _problems_of_both_themes(page)
+    hub.release()
     assert {what: problems for what, problems in found.items() if problems} == {}
 
 
@@ -125,7 +127,7 @@ async def _problems(page: Page, **options: Any) -> list[str]:
 
     Menus stand outside of all landmarks, as menus do.
     """
-    await page.evaluate("Promise.allSettled(document.getAnimations().map((each) => each.finished.catch(() => {})))")
+    await stands_still(page)
     if "runOnly" not in options:
         options["rules"] = {"region": {"enabled": False}}
     results = await Axe().run(page, options={"resultTypes": ["violations"], **options})
@@ -136,103 +138,3 @@ async def _problems(page: Page, **options: Any) -> list[str]:
         for each in violations if each["impact"] != "minor"
         for node in each["nodes"]
     ]
-
-
-# --- what lies over a page, and is left by Esc ------------------------------------------------------------------------
-
-
-async def _leave(page: Page) -> None:
-    """Whatever it is; the phone's sidebar after what was in it."""
-    over = page.locator(
-        "dialog[open], .q-dialog, .q-menu, .nk-drawer.open, .nk-edit, .nk-search, [role=toolbar], .nk-side.open"
-    )
-    while await over.count():
-        await page.keyboard.press("Escape")
-        await page.evaluate("new Promise((done) => setTimeout(done, 100))")
-
-
-async def _drawer(page: Page) -> None:
-    await page.get_by_role("button", name="Chat settings", exact=True).click()
-    await expect(page.get_by_label("System prompt", exact=True)).to_be_visible()
-
-
-async def _edit(page: Page) -> None:
-    await page.get_by_role("button", name="Edit your message").last.click()
-    await expect(page.locator(".nk-edit")).to_be_visible()
-
-
-async def _message_menu(page: Page) -> None:
-    await page.locator(".nk-answer").last.get_by_label("More").click()
-    await expect(page.get_by_role("menuitem", name="Copy as text")).to_be_visible()
-
-
-async def _meter(page: Page) -> None:
-    await page.get_by_role("button", name="Context:").click()
-    await expect(page.get_by_role("menuitemradio", name="Sum up the oldest")).to_be_visible()
-
-
-async def _search(page: Page) -> None:
-    await page.keyboard.press("Control+Shift+F")
-    await page.get_by_label("Search chats").fill("question")
-    await expect(page.locator(".nk-hit").first).to_be_visible()
-
-
-async def _selection(page: Page) -> None:
-    await _sidebar(page)
-    await page.get_by_role("link", name=NAMES[1], exact=True).press(" ")
-    await expect(page.get_by_role("toolbar", name="1 selected")).to_be_visible()
-
-
-async def _commands(page: Page) -> None:
-    await page.keyboard.press("Control+k")
-    await expect(page.get_by_role("option").first).to_be_visible()
-
-
-async def _shortcuts(page: Page) -> None:
-    await page.keyboard.press("Control+/")
-    await expect(page.get_by_role("heading", name="Keyboard shortcuts")).to_be_visible()
-
-
-async def _models_menu(page: Page) -> None:
-    await page.get_by_role("button", name="Model:").click()
-    await expect(page.get_by_role("menuitem", name="All models")).to_be_visible()
-
-
-async def _folder_form(page: Page) -> None:
-    await _sidebar(page)
-    await page.get_by_role("button", name="New folder").click()
-    await expect(page.get_by_label("Name of the folder")).to_be_visible()
-
-
-async def _person_menu(page: Page) -> None:
-    await _sidebar(page)
-    await page.get_by_role("button", name="Admin").click()
-    await expect(page.get_by_role("menuitem", name="Sign out")).to_be_visible()
-
-
-async def _temporary(page: Page) -> None:
-    await page.get_by_role("button", name="Temporary chat").click()
-    await expect(page.get_by_role("heading", name="Temporary chat")).to_be_visible()
-
-
-async def _file_form(page: Page) -> None:
-    await page.get_by_role("button", name="Add a file").click()
-    await expect(page.get_by_label("Where it is")).to_be_visible()
-
-
-async def _prompt_form(page: Page) -> None:
-    """With something wrong in it."""
-    await page.get_by_role("button", name="New prompt").click()
-    await page.get_by_role("dialog").get_by_role("button", name="Save").click()
-    await expect(page.get_by_role("alert").first).to_be_visible()
-
-
-async def _preset_form(page: Page) -> None:
-    await page.get_by_role("button", name="New preset").click()
-    await expect(page.get_by_role("dialog").get_by_label("System prompt", exact=True)).to_be_visible()
-
-
-async def _sidebar(page: Page) -> None:
-    opener = page.get_by_role("button", name="Open menu")
-    if await opener.is_visible():
-        await opener.click()

@@ -4,51 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 from playwright.async_api import Browser, Locator, Page, expect
 
-from app.services.models import find_starter
 from tests.app.hub import TOKEN, Hub
 from tests.app.other_apps import put_in_ollama
-from tests.app.shop import tiny_model
 from tests.e2e.conftest import Server, sign_in
+from tests.e2e.stocked_hub import FILE, REPO
 from tests.engine.tiny_gguf import write_tiny_gguf
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
-
-REPO = "HuggingFaceTB/SmolLM2-135M-Instruct-GGUF"
-FILE = "smollm2-Q4_K_M.gguf"
-CARD = """---
-license: apache-2.0
----
-<h1 align="center">SmolLM2</h1>
-<img src="https://example.org/spy.png">
-
-![spy](https://example.org/spy.png) A **small** model. See [the licence](LICENSE).
-<script>window.harmed = true</script>
-"""
-
-
-@pytest.fixture
-def hub() -> Iterator[Hub]:
-    stand_in = Hub()
-    starter = find_starter()
-    assert starter is not None
-    gguf = {"total": 134_515_008, "context_length": 8192}
-    stand_in.add(
-        REPO, {"README.md": CARD.encode(), FILE: starter.read_bytes()},
-        tags=["gguf", "license:apache-2.0"], downloads=1200, gguf=gguf,
-    )
-    stand_in.add(
-        "birds/Parrot-70B-GGUF", {"parrot-Q4_0.gguf": tiny_model()}, tags=["gguf", "license:mit"], downloads=50,
-        gguf={"total": 70_000_000_000_000, "context_length": 4096},
-    )
-    yield stand_in
-    stand_in.close()
-
 
 async def test_a_model_is_found_judged_fetched_set_up_and_asked(
     fresh_server: Server, hub: Hub, browser: Browser, tmp_path: Path

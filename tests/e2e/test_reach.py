@@ -11,6 +11,20 @@ from playwright.async_api import Browser, Page, async_playwright, expect
 
 from installers.steps import BROWSERS
 from tests.e2e.conftest import CHROMIUM_FLAGS, PASSWORD, Server, sign_in, until
+from tests.e2e.states import (
+    drawer,
+    edit,
+    file_form,
+    filtered_search,
+    furnished,
+    leave,
+    preset_form,
+    prompt_form,
+    selection,
+    stands_still,
+    tags,
+    variables,
+)
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
@@ -47,12 +61,31 @@ async def test_nothing_sticks_out_at_360_px_whichever_way_lines_run(server: Serv
     assert box is not None and round(box["x"] + box["width"]) == 360
 
 
+async def test_a_conversation_and_its_composer_share_their_edges_at_every_width(
+    server: Server, browser: Browser
+) -> None:
+    page = await sign_in(browser, server, server.add_user())
+    chat = await _chat(page)
+    for width in (1440, 1180, 1024, 900, 800):
+        await page.set_viewport_size({"width": width, "height": 768})
+        await page.goto(server.url)
+        at_first = await _edges(page, ".nk-composer")
+        await page.goto(chat)
+        edges = [await _edges(page, selector) for selector in (".nk-answer .prose", ".nk-composer")]
+        assert edges == [at_first, at_first], f"{width} px"
+        middles = await page.evaluate("""() => [...document.querySelectorAll(".nk-head button, .nk-head a")]
+          .filter((each) => each.checkVisibility()).map((each) => each.getBoundingClientRect())
+          .filter(({ height }) => height).map(({ top, height }) => Math.round(top + height / 2))""")
+        assert len(middles) > 2 and len(set(middles)) == 1, f"{width} px: {middles}"
+
+
 async def test_text_of_twice_the_size_can_be_read_and_used(server: Server, tmp_path: Path) -> None:
     """As set in the browser, not by zooming."""
     folder = tmp_path / "profile" / "Default"
     folder.mkdir(parents=True)
     (folder / "Preferences").write_text(json.dumps({"webkit": {"webprefs": {"default_font_size": 32}}}))
     name = server.add_user(admin=True)
+    chat = furnished(server, name)
     async with async_playwright() as playwright:
         context = await playwright.chromium.launch_persistent_context(
             tmp_path / "profile", args=CHROMIUM_FLAGS, viewport={"width": 1280, "height": 900},
@@ -75,6 +108,7 @@ async def test_text_of_twice_the_size_can_be_read_and_used(server: Server, tmp_p
             await expect(page.get_by_role("option").first).to_be_visible()
             await _fits(page, f"list of commands at {width}, 200 %")
             await page.keyboard.press("Escape")
+            await _forms_fit(page, server.url, chat, f"at {width}, 200 %")
         await context.close()
 
 
@@ -106,6 +140,35 @@ async def _chat(page: Page) -> str:
     await page.wait_for_url("**/c/*")
     await expect(page.get_by_label("Try again")).to_be_visible()
     return page.url
+
+
+async def test_forms_and_menus_fit_at_360_px(server: Server, browser: Browser) -> None:
+    name = server.add_user(admin=True)
+    chat = furnished(server, name)
+    page = await sign_in(browser, server, name)
+    await page.set_viewport_size({"width": 360, "height": 740})
+    await _forms_fit(page, server.url, chat, "at 360 px")
+
+
+async def _forms_fit(page: Page, url: str, chat: str, where: str) -> None:
+    for path, forms in (
+        (f"/c/{chat}", (drawer, edit, tags, selection, filtered_search)), ("/", (variables,)),
+        ("/library", (prompt_form, preset_form)), ("/models", (file_form,)),
+    ):
+        await page.goto(url + path)
+        await expect(page.get_by_role("main")).to_have_count(1)
+        for form in forms:
+            await form(page)
+            await stands_still(page)
+            await _fits(page, f"{form.__name__} {where}")
+            await leave(page)
+
+
+async def _edges(page: Page, selector: str) -> tuple[int, int]:
+    await expect(page.locator(selector)).to_be_visible()
+    box = await page.locator(selector).bounding_box()
+    assert box is not None
+    return round(box["x"]), round(box["x"] + box["width"])
 
 
 async def _fits(page: Page, what: str) -> None:

@@ -47,7 +47,7 @@ class ChatHead:
         with tag("span", "nk-tag nk-temporary-tag") as self._temporary_tag:
             icon("message-circle-dashed", 14)
             tag("span", "nk-hide-xs", t("head-temporary"))
-        self._settings = icon_button("sliders-horizontal", t("head-settings"), "nk-settings")
+        self._settings = icon_button("sliders-horizontal", t("head-settings"), "nk-chat-settings")
         self._settings.props("data-nk-drawer aria-expanded=false")
         with icon_button("ellipsis", t("head-menu"), "nk-not-sm") as self._menu, menu("bottom right", "top right"):
             menu_item(t("head-rename"), "pencil").on("click", self._actions.rename)

@@ -32,7 +32,7 @@ export default {
         <div class="nk-side-scroll" ref="scroll" @scroll.passive="look" @keydown="key">
           <div class="nk-side-rows" :role="layout.num && !isEmpty ? 'treegrid' : null" :aria-label="t(view === 'archive' ? 'sidebar-archive-name' : 'sidebar-chats')" aria-multiselectable="true"
             :aria-rowcount="layout.num" :style="{ height: layout.height + 'px' }">
-            <p v-if="view === 'archive' && !layout.num" class="nk-side-empty">{{ t('sidebar-archive-empty') }}</p>
+            <div v-if="view === 'archive' && !layout.num" class="nk-empty"><span class="nk-glyph" aria-hidden="true"><svg class="nk-i nk-i-20"><use href="#nk-archive"/></svg></span><p>{{ t('sidebar-archive-empty') }}</p></div>
             <template v-for="item in rows" :key="item.key">
               <div v-if="item.type === 'heading'" role="row" :aria-rowindex="item.position + 1" class="nk-group nk-at" :class="{ over: over === item.overKey }" :style="at(item)"
                 @dragover="dragOver(item, $event)" @drop="drop(item, $event)">
@@ -41,7 +41,7 @@ export default {
                 <span v-if="item.kind === 'folders'" role="gridcell"><button type="button" class="nk-ib nk-ib-sm" :aria-label="t('sidebar-folder-new')" :title="t('sidebar-folder-new')" aria-haspopup="dialog"
                   @click="$refs.menu.open('new', $event.currentTarget)"><svg class="nk-i nk-i-16" aria-hidden="true"><use href="#nk-folder-plus"/></svg></button></span>
               </div>
-              <p v-else-if="item.type === 'none'" class="nk-side-empty">{{ t('sidebar-empty') }}</p>
+              <div v-else-if="item.type === 'none'" class="nk-empty"><span class="nk-glyph" aria-hidden="true"><svg class="nk-i nk-i-20"><use href="#nk-message-square"/></svg></span><p>{{ t('sidebar-empty') }}</p></div>
               <div v-else-if="renaming === item.key" role="row" class="nk-rename nk-at" :style="at(item)" :aria-rowindex="item.position + 1" :aria-level="(item.depth ?? 0) + 1">
                 <span role="gridcell" class="nk-cell"><form class="nk-grow" @submit.prevent="endRename(true)">
                   <label class="nk-input nk-input-sm"><input ref="title" v-model="title" maxlength="200" dir="auto" :aria-label="t('sidebar-new-title')"
@@ -98,7 +98,7 @@ export default {
   },
   computed: {
     layout() {
-      return new Layout(this.outline, { open: this.open, view: this.view, row: this.row });
+      return new Layout(this.outline, { open: this.open, view: this.view, row: this.row, tap: this.narrow.matches ? this.row : 0 });
     },
     pinZone: () => ({ type: "heading", kind: "pinned", key: "h:pinned" }),
     isEmpty() {

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from app.errors import said_of_template
 from engine.template_doctor import Finding, Level, TemplateReport
 from ui.components.elements import icon, tag
-from ui.language import t
+from ui.language import in_words, t
 
 LOOKS = {
     Level.FAULT: ("bad", "circle-alert"),
@@ -35,7 +36,7 @@ def _finding(finding: Finding) -> None:
         icon(icon_name, 16)
         with tag("span"):
             tag("span", "nk-sr", t(f"doctor-level-{finding.level.value}"))
-            tag("span", text=t(f"doctor-{finding.code.value}", detail=finding.detail))
+            tag("span", text=in_words(said_of_template(finding)))
 
 
 def _sum(report: TemplateReport) -> str:

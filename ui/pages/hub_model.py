@@ -127,6 +127,8 @@ class HubModelPage:
                 self._file(page, variant)
             if not page.variants:
                 with tag("div", "nk-empty"):
+                    with tag("div", "nk-glyph"):
+                        icon("file-text", 20)
                     tag("h3", "", t("hub-no-files"))
                     tag("p", "", t("hub-no-files-about"))
         self._rests_on = live("p", "nk-hint")       # what the expected speeds rest on

@@ -7,9 +7,10 @@ const FIRST_HEADING_PX = 30;
 const HEIGHTS = { chats: "row", folder: "row", archive: "row", none: "none" };
 
 export class Layout {
-  // `outline`: see ui/lists.py. `open`: ids of the folders that are unfolded. `view`: "list" or "archive".
-  constructor(outline, { open, view, row }) {
-    this.row = row;
+  // `outline`: see ui/lists.py. `open`: ids of the folders that are unfolded. `view`: "list" or "archive". `tap`: px that a
+  // finger needs, for headings with a button.
+  constructor(outline, { open, view, row, tap = 0 }) {
+    Object.assign(this, { row, tap });
     this.segments = [];
     this.num = 0;
     this.height = 0;
@@ -57,7 +58,8 @@ export class Layout {
 
   add(segment) {
     const isFirst = !this.segments.length;
-    const px = HEIGHTS[segment.type] === "row" ? this.row : isFirst ? FIRST_HEADING_PX : HEADING_PX;
+    const heading = Math.max(isFirst ? FIRST_HEADING_PX : HEADING_PX, segment.kind === "folders" ? this.tap : 0);
+    const px = HEIGHTS[segment.type] === "row" ? this.row : heading;
     this.segments.push({ ...segment, px, position: this.num, top: this.height });
     this.num += segment.num;
     this.height += px * segment.num;

@@ -38,7 +38,8 @@ export const SideSearch = {
           </template>
         </div>
       </div>
-      <div class="nk-side-scroll" ref="hits">
+      <div class="nk-side-scroll" :class="{ 'nk-empty': isNothing }" ref="hits">
+        <span v-if="isNothing" class="nk-glyph" aria-hidden="true"><svg class="nk-i nk-i-20"><use href="#nk-search"/></svg></span>
         <div class="nk-group nk-found" role="status">{{ heading }}</div>
         <a v-for="hit in hits" :key="hit.id" class="nk-hit" :class="{ on: hit.id === active }" :href="addressOf(hit)" data-nk-close-menu
           @click.exact.prevent="$emit('open', hit)">
@@ -53,6 +54,9 @@ export const SideSearch = {
     return { text: "", hits: [], heading: "" };
   },
   computed: {
+    isNothing() {
+      return this.heading !== "" && !this.hits.length;
+    },
     chips() {
       const choice = (word, name, label = name) => ({ word: `${t(word)}:${quoted(name)}`, label });
       const after = (days) => `${t("sidebar-word-after")}:${day(new Date(Date.now() - days * DAY_MS))}`;

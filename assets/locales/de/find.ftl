@@ -61,6 +61,7 @@ get-named = { $model } holen
 get-installed = Installiert
 get-held = Angehalten
 
+fit-unknown-format = Nur bei GGUF-Dateien ist vorher bekannt, ob sie passen.
 fit-fits = Passt:
 fit-tight = Knapp:
 fit-too-big = Zu groß:

@@ -66,6 +66,7 @@ found-gone = { $path } ist nicht mehr da.
 found-no-gguf = Die Gewichte liegen nicht in einer GGUF-Datei.
 found-not-whole = { $app } hat es nicht vollständig heruntergeladen.
 found-adapter = Darüber liegt ein Adapter. Bitte beide Dateien mit ihren Pfaden hinzufügen, mit --lora.
+found-it = Das
 found-unfit = Das läuft hier nicht: { $detail }
 
 speed-by-answers = Gemessen: an { $count } Antworten, die es hier zuletzt geschrieben hat.

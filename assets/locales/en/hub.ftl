@@ -66,6 +66,7 @@ found-gone = { $path } is gone.
 found-no-gguf = Its weights are in no GGUF file.
 found-not-whole = { $app } has not downloaded it whole.
 found-adapter = It has an adapter over it. Add both files by their paths, with --lora.
+found-it = It
 found-unfit = { $detail }
 
 speed-by-answers = Measured: { $count } answers that it has written here of late.

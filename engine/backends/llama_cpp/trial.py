@@ -21,6 +21,7 @@ from engine.backends.llama_cpp.model import RunOptions
 from engine.child import run_child
 from engine.errors import ModelLoadError
 from engine.lora import Adapter
+from engine.told import Told
 
 _CHILD_MODULE = "engine.backends.llama_cpp.trial_child"
 _ATTEMPTS = (
@@ -73,7 +74,9 @@ class TrialResult:
 
 
 class _AttemptFailed(Exception):
-    """`str` is a sentence for a person."""
+    def __init__(self, sentence: Told) -> None:
+        super().__init__(sentence)
+        self.sentence = sentence
 
 
 async def try_model(candidate: Candidate, *, processor: str, state_dir: Path | None) -> TrialResult:
@@ -83,7 +86,7 @@ async def try_model(candidate: Candidate, *, processor: str, state_dir: Path | N
         return remembered
     result = await _first_that_runs(candidate)
     if key != await asyncio.to_thread(_key, candidate, processor):
-        raise ModelLoadError(f"{candidate.name} was replaced while it was tried. Load it again.")
+        raise ModelLoadError(Told("trial-replaced", model=candidate.name))
     if state_dir is not None:
         await asyncio.to_thread(_remember, state_dir, key, result)
     return result
@@ -101,7 +104,7 @@ async def _first_that_runs(candidate: Candidate) -> TrialResult:
         except _AttemptFailed as failure:
             failures.append(failure)
         tried |= {options, child.options_used}
-    raise ModelLoadError(str(failures[0]))
+    raise ModelLoadError(failures[0].sentence)
 
 
 class _Child:
@@ -126,17 +129,16 @@ class _Child:
             ended = await run_child(_CHILD_MODULE, self._task, timeout_s=self._timeout_s)
         except TimeoutError as error:
             raise ModelLoadError(          # other options would take as long again
-                f"{self._name} gave no token in {self._timeout_s:.0f} s, so it was given up. Take a smaller model."
+                Told("trial-slow", model=self._name, seconds=round(self._timeout_s))
             ) from error
         if (options := ended.find("options")) is not None:
             self.options_used = RunOptions(**options)
         speed = ended.find("prefill_tokens_per_s")
         if ended.code == 0 and speed is not None:
             return TrialResult(options=self.options_used, prefill_tokens_per_s=speed)
-        raise _AttemptFailed(ended.find("error") or (
-            f"llama.cpp crashed when it tried {self._name} ({ended}). "
-            "Get the file again, or take another quantisation or model."
-        ))
+        if said := ended.find("error"):
+            raise _AttemptFailed(Told("trial-failed", detail=said))
+        raise _AttemptFailed(Told("trial-crashed", model=self._name, detail=str(ended)))
 
 
 # -- remembered outcomes -----------------------------------------------------------------------------------------------

@@ -1,0 +1,149 @@
+"""What the engine tells people: a sentence in English that knows which one it is, so that pages can say it in another.
+
+The engine knows no catalogue. `app.errors` looks the same sentence up there, as `engine-<code>`; a test holds the two
+to the same words. Pure, from any thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+Value = str | int          # a string may be `Told` itself: a sentence within a sentence
+
+
+class Told(str):
+    """`str` in every respect, as logs and the API have it."""
+
+    __slots__ = ("code", "values")
+
+    code: str
+    values: Mapping[str, Value]
+
+    def __new__(cls, code: str, /, **values: Value) -> Told:
+        told = super().__new__(cls, SENTENCES[code].format(**values))
+        told.code, told.values = code, values
+        return told
+
+    def __deepcopy__(self, _memo: object) -> Told:
+        return self
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _told, (self.code, dict(self.values))
+
+
+def _told(code: str, values: Mapping[str, Value]) -> Told:
+    return Told(code, **values)
+
+
+SENTENCES: Final[Mapping[str, str]] = {
+    # memory: what is needed, what there is, and what to do
+    "needs-memory": (
+        "{model} needs {needed} with {chats} x {context} tokens of context ({weights} of it weights); {usable} of "
+        "{total} can be used now. {advice}"
+    ),
+    "needs-memory-beside-gpu": (
+        "{model} needs {needed} beside {layers} layers on {gpu} with {chats} x {context} tokens of context ({weights} "
+        "of it weights); {usable} of {total} can be used now. {advice}"
+    ),
+    "needs-gpu-memory": (
+        "{model} needs {needed} of {gpu} for {layers} layers with {chats} x {context} tokens of context; {usable} of "
+        "{total} can be used now. Set fewer gpu_layers, or leave them out: then as many are taken as fit."
+    ),
+    "needs-budget": (
+        "{model} needs {needed} with {chats} x {context} tokens of context ({weights} of it weights); {left} of the "
+        "memory budget are left. {advice}"
+    ),
+    "needs-memory-to-compare": (
+        "Measuring {model} beside a copy needs {needed} of memory, and {usable} can be used now. Close other programs, "
+        "or a running Inglenook."
+    ),
+    "advice-limits": "It fits with {chats} x {context} tokens: lower your limits.",
+    "advice-limits-gpu": (
+        "It fits with {chats} x {context} tokens and {layers} layers on {gpu}: leave your limits out."
+    ),
+    "advice-close": "Close other programs or unload another model, then load it again.",
+    "advice-smaller": "Close other programs, unload another model, or take one whose file has at most {largest}.",
+    "advice-budget": "Lower its own limits, unload another model, or raise the budget.",
+    "advice-budget-smaller": (
+        "Unload another model, raise the budget, or take a model whose file has at most {largest}."
+    ),
+    # files
+    "file-gone": "{path} is gone. Put the file back where it was, or remove the model here.",
+    "file-unreadable": "{path} cannot be read: {detail}. Check the path and its permissions.",
+    "file-damaged": "{file} {fault}. The file is damaged: download it again.",
+    "file-cut-off": (
+        "{file} is cut off: it should have at least {whole} bytes and has {there}. The file is damaged: download it "
+        "again."
+    ),
+    "file-not-gguf": "{file} is not a GGUF file. Choose a file that ends in .gguf and was downloaded whole.",
+    "file-big-endian": "{file} is a GGUF file for big-endian machines. Get the little-endian file.",
+    "file-version": (
+        "{file} has GGUF version {version}; versions 2 and 3 can be read. Get a newer file of this model."
+    ),
+    "file-tensor-type": "{file} has the tensor {tensor} in the unknown type {kind}. Take another quantisation of it.",
+    "file-part-missing": "Part {number} of {count} is missing: {file}. Download it into the same folder.",
+    "file-first-part": "{file} is one of {count} files. Choose the first, {first}.",
+    "file-no-weights": "{file} holds no weights. Choose another file of this model.",
+    "file-no-tokenizer": "{file} holds no tokenizer, so text cannot be fed to it. Take another file of this model.",
+    "file-other-kind": "{file} is {kind}.",
+    "kind-mmproj": "the part of a model that reads images. Choose the model itself",
+    "kind-adapter": "an adapter (LoRA). Choose the model that it belongs to",
+    "kind-imatrix": "a table for quantising. Choose the model that it belongs to",
+    "file-ranks": (
+        "{file} ranks texts (a reranker), which this version cannot do. Choose a model for embeddings, or one for chat."
+    ),
+    "file-unfinished": "{file} is not downloaded whole. Resume the download.",
+    "file-not-a-file": "{file} is not a file. Choose the .gguf file itself.",
+    "file-no-torch": (
+        "{file} is in the safetensors format, for which PyTorch is needed: pip install 'inglenook[gpu]'. Or take the "
+        "GGUF file of the same model."
+    ),
+    "file-of-folder": (
+        "{file} is one file of a model in the safetensors format. Choose the folder that it lies in."
+    ),
+    "file-pickle": (
+        "{file} is a pickle: loading it could run any program hidden inside, so it is never opened. Take the GGUF file "
+        "of the same model."
+    ),
+    "file-old": "{file} is in an old format. Take its GGUF file.",
+    "file-no-gguf": "{file} is called .gguf but is not a GGUF file. Download it again.",
+    "file-no-model-folder": "{file} is a folder without a model. Choose a file, or another folder.",
+    "file-no-model": "{file} is no model that can be run here. Take a GGUF file.",
+    # trying a model
+    "trial-slow": "{model} gave no token in {seconds} s, so it was given up. Take a smaller model.",
+    "trial-crashed": (
+        "llama.cpp crashed when it tried {model} ({detail}). Get the file again, or take another quantisation or model."
+    ),
+    "trial-failed": "{detail}",
+    "trial-replaced": "{model} was replaced while it was tried. Load it again.",
+    "no-gpu": (
+        "gpu_layers is set to {layers}, but llama.cpp finds no GPU here. Leave it out, or set Inglenook up again with "
+        "a build for your GPU, as in CMAKE_ARGS=-DGGML_CUDA=ON."
+    ),
+    # chat templates
+    "template-refuses": "The model's chat template refuses these messages: {detail}",
+    "template-broken": "The model's chat template is broken in line {line}: {detail}",
+    "template-deep": "The model's chat template is nested too deeply.",
+    "template-failed": "The model's chat template failed on these messages: {detail}",
+    "template-long": "The model's chat template is longer than {count} characters: not used.",
+    "template-stopped": (
+        "The model's chat template was stopped, because it {deed}. Use a model with another template."
+    ),
+    "deed-slow": "worked for more than {seconds} s",
+    "deed-namespace": "prints or nests a namespace",
+    "deed-text": "builds a text of more than {count} characters",
+    "deed-items": "builds a value of more than {count} items",
+    "deed-number": "computes a number of more than {count} bits",
+    "deed-pads": "pads a text to thousands of characters",
+    "deed-calls": "calls {name}, which is not for templates",
+    "template-drops-last": "The model's chat template leaves the last message out, so it cannot be continued.",
+    "continues-nothing": "Only an assistant message can be continued, as the last one.",
+    "template-none": (
+        "{model} has no chat template, so it cannot answer messages. Send it a raw prompt at /v1/completions, or "
+        "choose a model made for chat."
+    ),
+    # while it answers
+    "unloaded": "{model} has been unloaded. Load it again, or choose another model.",
+    "unreadable-answer": "{model} could not read what the model said. Ask again.",
+}

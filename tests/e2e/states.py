@@ -1,0 +1,297 @@
+"""States of the pages that are looked at: how each is reached from its page, and left again."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+
+from playwright.async_api import Page, expect
+from sqlmodel import select
+
+from app.services.models import STARTER_ID
+from store.database import Database
+from store.tables import Conversation, ConversationTag, Folder, Preset, Prompt, Tag, User, now
+from tests.e2e.conftest import Server, until
+from tests.e2e.test_sidebar import NAMES, seed
+
+MARKDOWN = """# A title
+
+Some *words* with a [link](https://example.org) and `code`.
+
+| a | b |
+|---|---|
+| 1 | 2 |
+
+```python
+print("Paris")
+```
+
+- [x] done
+- [ ] to be done
+
+> Said before.
+"""
+
+State = Callable[[Page], Awaitable[None]]
+
+
+def furnished(server: Server, name: str) -> str:
+    """Chats in a folder, with a tag, in the archive; prompts and a preset. The id of a chat with two answers."""
+    ids = seed(server, name, NAMES, num_turns=2, answer=MARKDOWN)
+    database = Database.open(server.data_dir / "inglenook.sqlite3")
+    try:
+        with database.session() as session:
+            user_id = session.exec(select(User.id).where(User.name == name)).one()
+            folder, tag = Folder(user_id=user_id, name="House"), Tag(user_id=user_id, name="money", name_key="money")
+            session.add_all([
+                folder, tag,
+                Prompt(user_id=user_id, command="minutes", name="Minutes",
+                       content="In {{to=German|French}}: {{notes}}."),
+                Prompt(user_id=user_id, command="plain", name="Say it plainly", content="Say it plainly: {{subject}}"),
+                Preset(user_id=user_id, name="Editor", system_prompt="You mend.", parameters={"temperature": 0.3}),
+            ])
+            session.flush()
+            theirs = select(Conversation).where(Conversation.user_id == user_id)
+            chats = {chat.id: chat for chat in session.exec(theirs)}
+            session.add_all(ConversationTag(conversation_id=each, tag_id=tag.id) for each in ids[2:4])
+            chats[ids[2]].folder_id, chats[ids[3]].pin_position = folder.id, 0
+            for each in ids[4:]:
+                chats[each].archived_at = now() - timedelta(days=1)
+    finally:
+        database.close()
+    return ids[0]
+
+
+
+
+async def leave(page: Page) -> None:
+    """Whatever lies over the page; the phone's sidebar after what was in it."""
+    over = page.locator(
+        "dialog[open], .q-dialog, .q-menu, .nk-slash, .nk-drawer.open, .nk-edit, .nk-search, [role=toolbar], "
+        ".nk-side.open"
+    )
+    back = page.get_by_role("button", name="Back to chats")
+    if await back.count():
+        await back.click()
+    while await over.count():
+        await page.keyboard.press("Escape")
+        await page.evaluate("new Promise((done) => setTimeout(done, 100))")
+
+
+async def has_focus(page: Page, what: str) -> None:
+    """Something has: keyboards go on from there."""
+    await until(lambda: page.evaluate("document.activeElement !== document.body"), f"the focus is somewhere: {what}")
+
+
+async def stands_still(page: Page) -> None:
+    """Whatever moves has come to its end; what turns for ever is left to it."""
+    await page.evaluate("""() => Promise.allSettled(document.getAnimations()
+      .filter((each) => each.effect.getComputedTiming().iterations !== Infinity).map((each) => each.finished))""")
+
+
+# --- reached ----------------------------------------------------------------------------------------------------------
+
+
+async def drawer(page: Page) -> None:
+    await page.get_by_role("button", name="Chat settings", exact=True).click()
+    await expect(page.get_by_label("System prompt", exact=True)).to_be_visible()
+
+
+async def edit(page: Page) -> None:
+    await page.get_by_role("button", name="Edit your message").last.click()
+    await expect(page.locator(".nk-edit")).to_be_visible()
+
+
+async def message_menu(page: Page) -> None:
+    await page.locator(".nk-answer").last.get_by_label("More").click()
+    await expect(page.get_by_role("menuitem", name="Copy as text")).to_be_visible()
+
+
+async def meter(page: Page) -> None:
+    await page.get_by_role("button", name="Context:").click()
+    await expect(page.get_by_role("menuitemradio", name="Sum up the oldest")).to_be_visible()
+
+
+async def search(page: Page) -> None:
+    await page.keyboard.press("Control+Shift+F")
+    await page.get_by_label("Search chats").fill("question")
+    await expect(page.locator(".nk-hit").first).to_be_visible()
+
+
+async def filtered_search(page: Page) -> None:
+    """By a tag, and the next filter is being chosen."""
+    await search(page)
+    await page.get_by_role("button", name="Tag").click()
+    await page.get_by_role("menuitemcheckbox", name="money").click()
+    await expect(page.locator(".nk-hit")).to_have_count(2)
+    await page.get_by_role("button", name="Date").click()
+    await expect(page.get_by_role("menuitemcheckbox").first).to_be_visible()
+
+
+async def search_in_vain(page: Page) -> None:
+    await page.keyboard.press("Control+Shift+F")
+    await page.get_by_label("Search chats").fill("zebra crossing")
+    await expect(page.get_by_text("No chat says")).to_be_visible()
+
+
+async def chat_menu(page: Page) -> None:
+    await sidebar(page)
+    await page.get_by_role("link", name=NAMES[1], exact=True).hover()
+    await page.get_by_role("button", name=f"Menu of {NAMES[1]}").click()
+    await expect(page.get_by_role("menuitem", name="Tags")).to_be_visible()
+
+
+async def tags(page: Page) -> None:
+    await chat_menu(page)
+    await page.get_by_role("menuitem", name="Tags").click()
+    await expect(page.get_by_role("menuitemcheckbox", name="money")).to_be_visible()
+
+
+async def archive(page: Page) -> None:
+    await sidebar(page)
+    await page.get_by_role("button", name="Archive", exact=True).click()
+    await expect(page.get_by_role("button", name="Back to chats")).to_be_visible()
+    await expect(page.get_by_role("link", name=NAMES[-1], exact=True)).to_be_visible()
+
+
+async def selection_to_tag(page: Page) -> None:
+    """Several chats, and the menu of their tags."""
+    await selection(page)
+    await page.get_by_role("link", name=NAMES[0], exact=True).press(" ")
+    await page.get_by_role("toolbar").get_by_role("button", name="Tags").click()
+    await expect(page.get_by_role("menuitemcheckbox", name="money")).to_be_visible()
+
+
+async def selection(page: Page) -> None:
+    await sidebar(page)
+    await page.get_by_role("link", name=NAMES[1], exact=True).press(" ")
+    await expect(page.get_by_role("toolbar", name="1 selected")).to_be_visible()
+
+
+async def commands(page: Page) -> None:
+    await page.keyboard.press("Control+k")
+    await expect(page.get_by_role("option").first).to_be_visible()
+
+
+async def commands_found(page: Page) -> None:
+    await commands(page)
+    await page.keyboard.type("question")
+    await expect(page.get_by_role("option").locator("mark").first).to_be_visible()
+
+
+async def shortcuts(page: Page) -> None:
+    await page.keyboard.press("Control+/")
+    await expect(page.get_by_role("heading", name="Keyboard shortcuts")).to_be_visible()
+
+
+async def models_menu(page: Page) -> None:
+    await page.get_by_role("button", name="Model:").click()
+    await expect(page.get_by_role("menuitem", name="All models")).to_be_visible()
+
+
+async def folder_form(page: Page) -> None:
+    await sidebar(page)
+    await page.get_by_role("button", name="New folder").click()
+    await expect(page.get_by_label("Name of the folder")).to_be_visible()
+
+
+async def person_menu(page: Page) -> None:
+    await sidebar(page)
+    await page.get_by_role("button", name="Admin").click()
+    await expect(page.get_by_role("menuitem", name="Sign out")).to_be_visible()
+
+
+async def temporary(page: Page) -> None:
+    await page.get_by_role("button", name="Temporary chat").click()
+    await expect(page.get_by_role("heading", name="Temporary chat")).to_be_visible()
+
+
+async def file_form(page: Page) -> None:
+    await page.get_by_role("button", name="Add a file").click()
+    await expect(page.get_by_label("Where it is")).to_be_visible()
+
+
+async def prompts(page: Page) -> None:
+    composer = page.get_by_label("Message", exact=True)
+    await composer.fill("")
+    await composer.press_sequentially("/")
+    await expect(page.get_by_role("option", name="Minutes")).to_be_visible()
+
+
+async def variables(page: Page) -> None:
+    """What a prompt asks for."""
+    await prompts(page)
+    await page.get_by_role("option", name="Minutes").click()
+    await expect(page.get_by_role("dialog", name="Minutes")).to_be_visible()
+
+
+async def model_menu(page: Page) -> None:
+    await page.get_by_role("button", name="More for").first.click()
+    await expect(page.get_by_role("menuitem").first).to_be_visible()
+
+
+async def prompt_form(page: Page) -> None:
+    """With something wrong in it."""
+    await page.get_by_role("button", name="New prompt").click()
+    await page.get_by_role("dialog").get_by_role("button", name="Save").click()
+    await expect(page.get_by_role("alert").first).to_be_visible()
+
+
+async def preset_form(page: Page) -> None:
+    await page.get_by_role("button", name="New preset").click()
+    await expect(page.get_by_role("dialog").get_by_label("System prompt", exact=True)).to_be_visible()
+
+
+async def sidebar(page: Page) -> None:
+    opener = page.get_by_role("button", name="Open menu")
+    if await opener.is_visible():
+        await opener.click()
+
+
+IN_CHAT: tuple[State, ...] = (
+    drawer, edit, message_menu, meter, search, filtered_search, search_in_vain, selection, selection_to_tag, chat_menu,
+    tags, archive,
+)
+IN_NEW_CHAT: tuple[State, ...] = (
+    commands, commands_found, shortcuts, models_menu, folder_form, person_menu, temporary, prompts, variables,
+)
+
+
+def pages(chat_id: str) -> list[tuple[str, tuple[State, ...]]]:
+    """All that one who is signed in can see, with what may lie over each."""
+    return [
+        (f"/c/{chat_id}", IN_CHAT), ("/", IN_NEW_CHAT), ("/settings", ()), ("/models", (file_form, model_menu)),
+        ("/models/find", ()), (f"/models/installed/{STARTER_ID}", ()), ("/library", (prompt_form, preset_form)),
+    ]
+
+
+async def found_none(page: Page) -> None:
+    await expect(page.get_by_role("link", name="Choose a file")).to_have_count(2)
+    await page.get_by_label("Search models").fill("nobody made this one")
+    await expect(page.get_by_text("Nothing found")).to_be_visible()
+
+
+async def found_several(page: Page) -> None:
+    await page.get_by_label("Search models").fill("")
+    await expect(page.get_by_role("link", name="Choose a file")).to_have_count(2)
+
+
+async def fetching(page: Page) -> None:
+    """A download that stands still in the middle; see `Hub.hold`."""
+    usual = page.locator(".nk-hub", has_text="Usual choice")
+    await expect(page.locator(".nk-card-text")).to_be_visible()
+    await usual.get_by_role("button", name="Get").click()
+    await expect(usual.locator(".nk-getting")).to_contain_text("%")
+
+
+async def paused(page: Page) -> None:
+    row = page.locator(".nk-dl")
+    await expect(row.get_by_role("progressbar")).to_be_visible()
+    await row.get_by_role("button", name="Pause").click()
+    await expect(row.get_by_role("button", name="Resume")).to_be_focused()
+
+
+def pages_with_a_hub(repo: str) -> list[tuple[str, tuple[State, ...]]]:
+    return [
+        ("/models/find", (found_none, found_several)), (f"/models/find/{repo}", (fetching,)), ("/models", (paused,)),
+    ]
