@@ -15,6 +15,7 @@ from engine.local import LocalEngine
 from engine.memory import LoadLimits, MemoryPlan, ModelFacts, WeightFormat, plan
 from engine.model_spec import ModelSpec
 from engine.safetensors import read_safetensors
+from engine.told import Told
 
 if TYPE_CHECKING:
     from engine.backends.torch.device import TorchDevice
@@ -81,10 +82,9 @@ def _plan(spec: ModelSpec, folder: ModelFolder, device: TorchDevice, limits: Loa
         smaller = _fitting_format(spec, folder, device, limits)
         if smaller is None:
             raise
-        raise OutOfMemory(
-            f"{error} With its weights in {smaller.upper()} it fits: inglenook models set {spec.model_id} "
-            f"--weights {smaller}."
-        ) from error
+        raise OutOfMemory(Told(
+            "needs-weights", reason=error.sentence, format=smaller.upper(), id=spec.model_id, value=smaller
+        )) from error
 
 
 def _fitting_format(

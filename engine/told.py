@@ -58,6 +58,9 @@ SENTENCES: Final[Mapping[str, str]] = {
         "Measuring {model} beside a copy needs {needed} of memory, and {usable} can be used now. Close other programs, "
         "or a running Inglenook."
     ),
+    "needs-weights": (
+        "{reason} With its weights in {format} it fits: inglenook models set {id} --weights {value}."
+    ),
     "advice-limits": "It fits with {chats} x {context} tokens: lower your limits.",
     "advice-limits-gpu": (
         "It fits with {chats} x {context} tokens and {layers} layers on {gpu}: leave your limits out."

@@ -4,6 +4,7 @@ engine-needs-memory-beside-gpu = { $model } braucht neben { $layers } Schichten 
 engine-needs-gpu-memory = { $model } braucht { $needed } von { $gpu } für { $layers } Schichten mit { $chats } x { $context } Token Kontext; von { $total } sind jetzt { $usable } nutzbar. Bitte weniger Schichten auf der GPU einstellen, oder gar keine Zahl: Dann werden es so viele, wie passen.
 engine-needs-budget = { $model } braucht { $needed } für { $chats } x { $context } Token Kontext ({ $weights } davon sind Gewichte); vom Speicherbudget sind { $left } übrig. { $advice }
 engine-needs-memory-to-compare = { $model } neben einer Kopie zu messen, braucht { $needed } Speicher; jetzt sind { $usable } nutzbar. Bitte andere Programme schließen, auch ein laufendes Inglenook.
+engine-needs-weights = { $reason } Mit seinen Gewichten in { $format } passt es: inglenook models set { $id } --weights { $value }.
 engine-advice-limits = Mit { $chats } x { $context } Token passt es: Bitte die eigenen Grenzen senken.
 engine-advice-limits-gpu = Mit { $chats } x { $context } Token und { $layers } Schichten auf { $gpu } passt es: Bitte die eigenen Grenzen weglassen.
 engine-advice-close = Bitte andere Programme schließen oder ein anderes Modell entladen und dann erneut laden.

@@ -4,6 +4,7 @@ engine-needs-memory-beside-gpu = { $model } needs { $needed } beside { $layers }
 engine-needs-gpu-memory = { $model } needs { $needed } of { $gpu } for { $layers } layers with { $chats } x { $context } tokens of context; { $usable } of { $total } can be used now. Set fewer gpu_layers, or leave them out: then as many are taken as fit.
 engine-needs-budget = { $model } needs { $needed } with { $chats } x { $context } tokens of context ({ $weights } of it weights); { $left } of the memory budget are left. { $advice }
 engine-needs-memory-to-compare = Measuring { $model } beside a copy needs { $needed } of memory, and { $usable } can be used now. Close other programs, or a running Inglenook.
+engine-needs-weights = { $reason } With its weights in { $format } it fits: inglenook models set { $id } --weights { $value }.
 engine-advice-limits = It fits with { $chats } x { $context } tokens: lower your limits.
 engine-advice-limits-gpu = It fits with { $chats } x { $context } tokens and { $layers } layers on { $gpu }: leave your limits out.
 engine-advice-close = Close other programs or unload another model, then load it again.
