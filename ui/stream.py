@@ -44,6 +44,8 @@ def stream_routes(services: Services) -> APIRouter:
             raise HTTPException(401)
         ids = message_ids.split(",")[:MAX_AT_ONCE]
         messages = [await _message(services, user.id, message_id) for message_id in ids]
+        if not any(messages):
+            raise HTTPException(404)
         starts = zip(messages, _numbers(offset, len(ids)), _numbers(thought, len(ids)), strict=True)
         events = [
             answer_events(services, message, Place(index, at, thought_at)) if message else gone(index)

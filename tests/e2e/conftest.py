@@ -40,6 +40,9 @@ CHROMIUM_FLAGS = [
 
 expect.set_options(timeout=PATIENCE_S * 1000)
 
+FAULT = re.compile(r"error|exception|traceback|never", re.IGNORECASE)
+BROKEN_LINE = re.compile(r"'Session is disconnected'")      # socket.io's, of a browser whose line a test has cut
+
 
 @dataclass
 class Server:
@@ -135,7 +138,7 @@ class PacedServer(Server):
 
     @property
     def log(self) -> list[str]:
-        return [line for line in self.output if re.search(r"error|exception|traceback|never", line, re.IGNORECASE)]
+        return [line for line in self.output if FAULT.search(line) and not BROKEN_LINE.search(line)]
 
 
 def free_port() -> int:

@@ -47,7 +47,7 @@ def answer_figures(message: Message, model: Model | None) -> dict[str, Any]:
 
 
 def _rounded(seconds: float | None) -> float | None:
-    return None if seconds is None else round(seconds, 2)
+    return None if seconds is None else max(round(seconds, 2), 0.01)       # what was measured is never nothing
 
 
 class Answer(

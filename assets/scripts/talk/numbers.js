@@ -42,7 +42,7 @@ export function inFull(figures) {
     model,
     version: version && versionInWords(version),
     speed: speed && t("chat-figure-per-second", { speed }),
-    "first-token": first_s >= LEAST_S && inWords(first_s, 1),
+    "first-token": first_s > 0 && inWords(Math.max(first_s, LEAST_S), 1),
     length: tokens && t("chat-stat-tokens", { count: tokens }),
     read: read && t("chat-figure-read-of", { count: read, cached: known }),
     thought: thought_s && inWords(thought_s),
