@@ -6,13 +6,13 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from engine.backends.torch.folder import ModelFolder, read_folder
+from engine.backends.torch.folder import ITEM_BYTES, ModelFolder, read_folder
 from engine.core import EngineCore
 from engine.errors import OutOfMemory
 from engine.hardware import Machine
 from engine.load_local import info_of, local_engine
 from engine.local import LocalEngine
-from engine.memory import LoadLimits, MemoryPlan, ModelFacts, WeightFormat, plan
+from engine.memory import GPU_WORKING_BYTES, LoadLimits, MemoryPlan, ModelFacts, WeightFormat, plan
 from engine.model_spec import ModelSpec
 from engine.safetensors import read_safetensors
 from engine.told import Told
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 BLOCK_TOKENS: Final = 16
 NUM_SEQS_ON_GPU: Final = 64             # more at once only wait for memory, which the scheduler knows how to share
-STEP_TOKENS_ON_GPU: Final = 16384       # of prompts: with fewer, those of small models wait for launches
+STEP_TOKENS_ON_GPU: Final = 16384       # of prompts, where there is room: with fewer, small models wait for launches
 STEP_TOKENS_ON_CPU: Final = 256
 SMALLER_FORMATS: Final[tuple[WeightFormat, ...]] = ("int8", "int4")
 
@@ -66,11 +66,20 @@ async def _start_core(
         num_blocks=max(1, (memory_plan.kv_bytes + memory_plan.cache_bytes) // block_bytes),
         max_model_len=memory_plan.max_model_len,
         max_num_seqs=memory_plan.max_num_seqs,
-        max_num_batched_tokens=STEP_TOKENS_ON_GPU if device.is_gpu else STEP_TOKENS_ON_CPU + memory_plan.max_num_seqs,
+        max_num_batched_tokens=_step_tokens(folder, device) + memory_plan.max_num_seqs,
         num_threads=limits.threads or machine.num_cores,
         weight_format=limits.weight_format,
     )
     return await EngineCore.start(spec.model_id, lambda: TorchBackend(config), max_queue=limits.max_queue)
+
+
+def _step_tokens(folder: ModelFolder, device: TorchDevice) -> int:
+    """Of prompts in one step: as many as the plan has working memory for, and an eighth of what it leaves free."""
+    if not device.is_gpu:
+        return STEP_TOKENS_ON_CPU
+    room = GPU_WORKING_BYTES + device.facts.total_bytes // 64
+    token_bytes = folder.config.step_values_per_token * ITEM_BYTES[device.dtype]
+    return max(STEP_TOKENS_ON_CPU, min(STEP_TOKENS_ON_GPU, room // token_bytes))
 
 
 def _plan(spec: ModelSpec, folder: ModelFolder, device: TorchDevice, limits: LoadLimits) -> MemoryPlan:

@@ -1,7 +1,7 @@
 // Numbers of an answer in words.
 const { t } = window.nkWords;
 const FILE_VERSION = /^(.+), (\d+) bytes, (\d+)(; .*)?$/; // as app/services/models.py writes it
-const LEAST_S = 0.05; // below, a time is none
+const LEAST_S = 0.05; // below, a time is none; the first token's is told as this
 
 export const inWords = (seconds, digits = 0) => {
   const factor = 10 ** digits;

@@ -70,6 +70,12 @@ class DecoderConfig:
         return self.num_layers * self.hidden_size * (heads * self.head_dim + 3 * self.intermediate_size)
 
     @property
+    def step_values_per_token(self) -> int:
+        """Numbers that a step holds for each of its tokens, in one layer at a time. An upper bound."""
+        heads = 2 * self.num_heads + 2 * self.num_kv_heads
+        return heads * self.head_dim + 3 * self.intermediate_size + 4 * self.hidden_size
+
+    @property
     def kv_values_per_token(self) -> int:
         return 2 * self.num_layers * self.num_kv_heads * self.head_dim
 

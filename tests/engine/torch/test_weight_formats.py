@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from engine.backends.torch.device import TorchDevice
 from engine.backends.torch.folder import read_folder
 from engine.errors import OutOfMemory
 from engine.load import LoadLimits, ModelSpec, load_engine
-from engine.load_torch import _plan
+from engine.load_torch import _plan, _step_tokens
 from engine.memory import DeviceFacts, OwnLimits, WeightFormat
 from engine.params import SamplingParams
 from tests.engine.torch.tiny_folder import write_tiny_folder
@@ -34,6 +35,17 @@ async def test_a_model_answers_with_its_weights_in(weight_format: WeightFormat, 
         finally:
             await engine.close()
     assert sizes[1] < 0.7 * sizes[0]
+
+
+@pytest.mark.parametrize(("total", "expected"), [(140, 16384), (24, 8700), (6, 6500)])
+def test_a_step_of_an_8b_takes_no_more_than_the_plan_left_for_it(total: int, expected: int, tmp_path: Path) -> None:
+    folder = read_folder(write_tiny_folder(tmp_path / "tiny"))
+    config = replace(
+        folder.config, hidden_size=4096, intermediate_size=14336, num_heads=32, num_kv_heads=8, head_dim=128
+    )
+    facts = DeviceFacts(name="GPU", total_bytes=total * GIB, available_bytes=total * GIB)
+    device = TorchDevice(name="cuda:0", dtype="bfloat16", facts=facts)
+    assert _step_tokens(replace(folder, config=config), device) == pytest.approx(expected, rel=0.05)
 
 
 @pytest.mark.parametrize(("available", "says"), [(14, "--weights int8"), (9, "--weights int4"), (2, None)])
