@@ -73,9 +73,19 @@ async def leave(page: Page) -> None:
     back = page.get_by_role("button", name="Back to chats")
     if await back.count():
         await back.click()
-    while await over.count():
-        await page.keyboard.press("Escape")
-        await page.evaluate("new Promise((done) => setTimeout(done, 100))")
+
+    async def is_gone() -> bool:
+        if await over.count():
+            await page.keyboard.press("Escape")
+            await page.evaluate("new Promise((done) => setTimeout(done, 100))")
+        return not await over.count()
+
+    try:
+        await until(is_gone, "Escape closes what lies over the page")
+    except AssertionError:
+        focus = await page.evaluate("document.activeElement.outerHTML.slice(0, 200)")
+        left = await over.evaluate_all("all => all.map((each) => each.className)")
+        raise AssertionError(f"Escape does not close {left}; the focus is at {focus}") from None
 
 
 async def has_focus(page: Page, what: str) -> None:
