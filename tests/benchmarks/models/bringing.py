@@ -7,7 +7,6 @@ that what is late is late by the event loop, and by the processor that both shar
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
 import time
 from collections.abc import AsyncIterator
@@ -19,7 +18,7 @@ import httpx
 from tests.app.hub import Hub
 from tests.app.shop import tiny_model
 from tests.benchmarks.ui.figures import Figure, percentile
-from tests.benchmarks.ui.house import PATIENCE_S, Served, furnished, served
+from tests.benchmarks.ui.house import PATIENCE_S, Served, api_key, furnished, served
 from tests.benchmarks.ui.server import MODEL_ID
 
 NUM_GB = 2
@@ -34,7 +33,7 @@ async def bringing(_repetitions: int) -> list[Figure]:
     async with _hub() as hub_url, furnished() as (data_dir, people):
         to_the_hub = {"HF_ENDPOINT": hub_url}
         async with served(data_dir, people, tokens_per_s=TOKENS_PER_S, extra=to_the_hub) as server:
-            arrivals = _Arrivals(server, await _key(server))
+            arrivals = _Arrivals(server, await api_key(server))
             listening = asyncio.create_task(arrivals.listen())
             await asyncio.sleep(WARM_UP_S)
             begun_s, spent_s = time.perf_counter(), server.cpu_s
@@ -98,15 +97,6 @@ async def _download(server: Served) -> None:
             if state["state"] in ("failed", "paused"):
                 raise SystemExit(f"the download ended: {state}")
             await asyncio.sleep(LOOK_INTERVAL_S)
-
-
-async def _key(server: Served) -> str:
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "inglenook", "keys", "create", "--user", "New Comer", stdout=asyncio.subprocess.PIPE,
-        env={**os.environ, "INGLENOOK_DATA_DIR": str(server.data_dir)},
-    )
-    printed, _ = await process.communicate()
-    return next(word for word in printed.decode().split() if word.startswith("sk-"))
 
 
 @asynccontextmanager

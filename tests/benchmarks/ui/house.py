@@ -183,6 +183,16 @@ async def served(
             await process.wait()
 
 
+async def api_key(server: Served) -> str:
+    """Of the newcomer's."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "inglenook", "keys", "create", "--user", "New Comer", stdout=asyncio.subprocess.PIPE,
+        env={**os.environ, "INGLENOOK_DATA_DIR": str(server.data_dir)},
+    )
+    printed, _ = await process.communicate()
+    return next(word for word in printed.decode().split() if word.startswith("sk-"))
+
+
 async def _url_of(process: asyncio.subprocess.Process) -> str:
     assert process.stdout is not None
     async with asyncio.timeout(PATIENCE_S):
