@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from app.language import Said
 from app.services.bench_figures import Level
@@ -168,7 +168,7 @@ def in_english(at: datetime) -> str:
     return f"{at.day} {at:%B %Y}"
 
 
-def body_of(row: Benchmark, earlier: Since | None) -> dict[str, object]:
+def body_of(row: Benchmark, earlier: Since | None) -> dict[str, Any]:
     """As JSON, for the API and the command line."""
     return row.model_dump(mode="json") | {
         "since": None if earlier is None else {

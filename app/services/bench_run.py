@@ -75,7 +75,7 @@ class BenchRun:
         self.status = replace(self.status, state=BenchState.MEASURING, num_all=num_all)
         for repetition in range(1, self._wish.repetitions + 1):
             for model in self._models:
-                self.status = replace(self.status, model_name=model.name, repetition=repetition)
+                self.status = replace(self.status, model_name=model.name, repetition=repetition, concurrency=0)
                 async with self._engines.acquire(model.id) as engine:
                     if engine.info != self._infos[model.id]:
                         raise Conflict(Said("bench-changed", model=model.name))

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeVar, get_args
 
 from app.errors import InvalidInput
 from app.language import Said
-from app.services.bench_prompts import Prompts
+from app.services.bench_prompts import Prompts, Source
 from store.tables import Benchmark
+
+T = TypeVar("T")
 
 MOST_LEVELS, MOST_CLIENTS = 12, 512
 MOST_PROMPTS, MOST_PROMPT_CHARS = 64, 200_000
+MAX_TOKENS, NUM_REPETITIONS = 128, 3         # where nobody says how many
 TOKENS, REPETITIONS = range(8, 4097), range(1, 21)
 
 
@@ -23,8 +26,8 @@ class BenchWish:
     model_ids: tuple[str, ...]              # one, or two side by side
     prompts: Prompts
     levels: tuple[int, ...] = ()            # clients at once; (): 1, 2, 4, … as many as the model answers at once
-    max_tokens: int = 128                   # of each answer
-    repetitions: int = 3
+    max_tokens: int = MAX_TOKENS            # of each answer
+    repetitions: int = NUM_REPETITIONS
 
     def check(self) -> None:
         """Raises InvalidInput, which names the field."""
@@ -35,13 +38,35 @@ class BenchWish:
         for name, value, allowed in (
             ("max_tokens", self.max_tokens, TOKENS), ("repetitions", self.repetitions, REPETITIONS)
         ):
-            if value not in allowed:
+            if type(value) is not int or value not in allowed:
                 raise InvalidInput(Said("bench-number-wrong", least=allowed[0], most=allowed[-1]), field=name)
         texts = self.prompts.texts
         if not 0 < len(texts) <= MOST_PROMPTS or sum(map(len, texts)) > MOST_PROMPT_CHARS:
             raise InvalidInput(
                 Said("bench-prompts-wrong", count=MOST_PROMPTS, chars=MOST_PROMPT_CHARS), field="prompts"
             )
+
+    @classmethod
+    def from_json(cls, body: dict[str, Any], own: Prompts) -> BenchWish:
+        """`own`: the prompts, where the body has none. Raises InvalidInput, which names the field."""
+        texts = body.get("prompts")
+        source = body.get("source", "given")
+        if texts is not None and source not in get_args(Source):
+            raise InvalidInput(Said("error-must-be-text", name="source"), field="source")
+        return cls(
+            model_ids=_listed(body, "models", str),
+            prompts=own if texts is None else Prompts(_listed(body, "prompts", str), source),
+            levels=_listed(body, "levels", int),
+            max_tokens=body.get("max_tokens", MAX_TOKENS),
+            repetitions=body.get("repetitions", NUM_REPETITIONS),
+        )
+
+
+def _listed(body: dict[str, Any], name: str, kind: type[T]) -> tuple[T, ...]:
+    values = body.get(name, [])
+    if not isinstance(values, list) or not all(type(each) is kind for each in values):
+        raise InvalidInput(Said("bench-list-wrong", name=name), field=name)
+    return tuple(values)
 
 
 class BenchState(StrEnum):
@@ -60,7 +85,7 @@ class BenchStatus:
     model_names: tuple[str, ...]
     repetitions: int
     model_name: str = ""            # which is measured now
-    concurrency: int = 0            # at how many at once
+    concurrency: int = 0            # at how many at once; 0 while it warms up
     repetition: int = 0             # from 1
     num_done: int = 0               # answers
     num_all: int = 0                # 0 while that is not known yet

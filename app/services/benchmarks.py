@@ -8,12 +8,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import structlog
 
 from app.errors import AppError, Conflict, NotFound, said
 from app.language import Said
-from app.services.bench_history import Since, since
+from app.services.bench_history import Since, body_of, since
 from app.services.bench_prompts import NUM_PROMPTS, Prompts, of_person
 from app.services.bench_run import BenchRun
 from app.services.bench_status import BenchState, BenchStatus, BenchWish
@@ -71,6 +72,12 @@ class BenchmarkService:
         if (status := self.last) is None or status.id != bench_id:
             raise NotFound(Said("bench-none"))
         return status
+
+    async def report(self, bench_id: str) -> dict[str, Any]:
+        """As `get`, as JSON, with its figures so far."""
+        status = self.get(bench_id)
+        earlier = await self.since(status.rows)
+        return status.as_json() | {"rows": [body_of(*each) for each in zip(status.rows, earlier, strict=True)]}
 
     async def stop(self) -> None:
         """Nothing of it is kept. Without effect where none runs."""

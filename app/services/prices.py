@@ -13,9 +13,12 @@ hour, F what it costs a month whether it writes or not, v output tokens/s, A the
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
 from typing import Any
+
+from app.language import Said
 
 HOUR_S = 3600
 MILLION = 1e6
@@ -92,3 +95,34 @@ def crossover(costs: Costs, tokens_per_s: float) -> Crossover:
     if not costs.per_month:
         return Crossover(Cheaper.ALWAYS, 0.0, 0.0, most)
     return Crossover(Cheaper.ABOVE if hours <= MONTH_H else Cheaper.BEYOND, million_tokens, hours, most)
+
+
+def best_level(speeds: dict[int, float]) -> int:
+    """Of tokens/s by how many are answered at once: where a million tokens cost least, with as few as will do."""
+    return max(sorted(speeds), key=lambda each: speeds[each])
+
+
+def digits_of(amount: float) -> int:
+    """Behind the point, so that two of a small amount are told: 0.42, 0.0042."""
+    return 2 if amount >= 0.1 or amount <= 0 else min(8, 1 - math.floor(math.log10(amount)))
+
+
+def told(costs: Costs, tokens_per_s: float, clients: int, written: Callable[[float, int], str]) -> list[Said]:
+    """In sentences; none where no cost is known. `written(value, digits)`: a number as its reader writes it."""
+    if not costs.is_known or tokens_per_s <= 0:
+        return []
+    price = costs.per_million(tokens_per_s)
+
+    def money(amount: float) -> str:
+        return written(amount, digits_of(amount))
+
+    sentences = [Said("price-million", price=money(price), clients=clients)]
+    if costs.api_price:
+        found = crossover(costs, tokens_per_s)
+        sentences.append(Said(
+            f"price-{found.cheaper.value}", api=money(costs.api_price), price=money(price),
+            million=money(found.million_tokens) if math.isfinite(found.million_tokens) else "",
+            hours=written(found.hours, 0 if found.hours >= 10 else 1) if math.isfinite(found.hours) else "",
+            most=money(found.million_per_month),
+        ))
+    return sentences

@@ -4,6 +4,7 @@ bench-models-wrong = Ein Modell wählen, oder zwei verschiedene.
 bench-levels-wrong = Höchstens { $count } Zahlen von Personen zugleich angeben, jede von 1 bis { $most }, etwa 1, 4, 8.
 bench-number-wrong = Eine ganze Zahl von { $least } bis { $most } angeben.
 bench-prompts-wrong = 1 bis { $count } Fragen angeben, zusammen höchstens { $chars } Zeichen.
+bench-list-wrong = { $name } muss eine Liste sein, ["…"] von Texten oder [1, 4] von Zahlen.
 bench-embeds = { $model } macht Embeddings und schreibt nichts, hier gibt es also nichts zu messen.
 bench-running = Es wird schon ein Modell gemessen. Das Ende abwarten, oder es anhalten.
 bench-none = Diese Messung gibt es nicht. Vielleicht wurde inzwischen eine andere begonnen, oder der Server neu gestartet.
@@ -27,3 +28,10 @@ bench-part-threads = Threads { $before } → { $now }
 bench-part-device = Gerät { $before } → { $now }
 bench-part-layers = Schichten auf der GPU { $before } → { $now }
 bench-part-version = eine andere Version der Modelldatei
+
+# Geld; siehe app/services/prices.py
+price-million = Bei { $clients } zugleich kostet eine Million Tokens hier { $price }, solange geschrieben wird.
+price-always = Die API verlangt { $api }: Dieser Computer ist vom ersten Token an günstiger.
+price-above = Über { $million } Millionen Tokens im Monat, das sind { $hours } Stunden Schreiben, ist dieser Computer günstiger als die API mit { $api }.
+price-never = Die API verlangt { $api }: Sie ist günstiger, wie viel auch geschrieben wird.
+price-beyond = Günstiger als die API mit { $api } wäre dieser Computer erst über { $million } Millionen Tokens im Monat; er kann { $most } Millionen schreiben.

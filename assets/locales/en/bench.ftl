@@ -5,6 +5,7 @@ bench-models-wrong = Choose one model, or two different ones.
 bench-levels-wrong = Give at most { $count } numbers of people at once, each from 1 to { $most }, as 1, 4, 8.
 bench-number-wrong = Give a whole number from { $least } to { $most }.
 bench-prompts-wrong = Give 1 to { $count } prompts, of { $chars } characters together at most.
+bench-list-wrong = { $name } must be a list, as ["…"] of texts or [1, 4] of numbers.
 bench-embeds = { $model } makes embeddings and writes nothing, so there is nothing to measure here.
 bench-running = A model is being measured already. Wait for its end, or stop it.
 bench-none = There is no such measurement. Another may have been begun since, or the server has started anew.
@@ -29,3 +30,10 @@ bench-part-threads = threads { $before } → { $now }
 bench-part-device = device { $before } → { $now }
 bench-part-layers = layers on the GPU { $before } → { $now }
 bench-part-version = another version of the model’s file
+
+# Money; see app/services/prices.py
+price-million = At { $clients } at once a million tokens cost { $price } here, as long as it writes.
+price-always = The API asks { $api }: this machine is cheaper from the first token on.
+price-above = Above { $million } million tokens a month, which are { $hours } hours of writing, this machine is cheaper than the API at { $api }.
+price-never = The API asks { $api }: it is cheaper, however much is written.
+price-beyond = This machine would be cheaper than the API at { $api } only above { $million } million tokens a month; it can write { $most } million.
