@@ -6,9 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sqlalchemy import ColumnElement, func, literal_column
 from sqlmodel import Session, col, select
 
 from store.tables import Benchmark, Conversation, Message, MessageRole
+
+ROWID: ColumnElement[int] = literal_column("message.rowid")
 
 
 def add(session: Session, rows: Sequence[Benchmark]) -> None:
@@ -23,18 +26,23 @@ def newest_first(session: Session, limit: int) -> list[Benchmark]:
 
 def first_questions(session: Session, user_id: str, limit: int) -> list[str]:
     """Of a person's oldest chats, each text once: new chats do not change them, so that runs can be compared."""
-    rows = session.exec(
-        select(Message.content)
+    first = (
+        select(func.min(ROWID))             # in the order of being written
+        .select_from(Message)
         .join(Conversation, col(Conversation.id) == col(Message.conversation_id))
         .where(
             Conversation.user_id == user_id,
             col(Conversation.deleted_at).is_(None),
             col(Message.deleted_at).is_(None),
-            col(Message.parent_id).is_(None),
             Message.role == MessageRole.USER,
             Message.content != "",
         )
+        .group_by(col(Message.conversation_id))
+    )
+    rows = session.exec(
+        select(Message.content)
+        .where(ROWID.in_(first))
         .order_by(col(Message.created_at), col(Message.id))
-        .limit(10 * limit)          # some say the same
+        .limit(10 * limit)                  # some say the same
     )
     return list(dict.fromkeys(rows))[:limit]

@@ -23,7 +23,7 @@ from app.services.bench_figures import AnswerTimes, Level, Round, default_levels
 from app.services.bench_prompts import hash_of
 from app.services.bench_status import BenchState, BenchStatus, BenchWish
 from app.services.changes import Change, Changes
-from app.services.engines import EngineRegistry
+from app.services.engines import EngineRegistry, ModelState
 from engine.engine import ChatMessage, ChatRequest, Engine, EngineInfo
 from engine.hardware import Machine, inspect_machine
 from engine.params import SamplingParams
@@ -96,6 +96,7 @@ class BenchRun:
 
         async def client() -> None:
             for text in todo:
+                self._check_room(engine.info)
                 answers.append(await self._ask(engine, text, self._wish.max_tokens))
                 self.status = replace(self.status, num_done=self.status.num_done + 1)
                 self._announce()
@@ -129,6 +130,11 @@ class BenchRun:
                 usage = delta.usage or usage
         assert usage is not None and times_s, "an answer that ends has usage, and at least one token"
         return AnswerTimes(asked_s, tuple(times_s), usage.completion_tokens, usage.prompt_tokens, usage.cached_tokens)
+
+    def _check_room(self, info: EngineInfo) -> None:
+        """Somebody waits for the memory of this model: theirs comes first."""
+        if self._engines.status(info.model_id).state is ModelState.DRAINING:
+            raise Conflict(Said("bench-gave-way", model=info.name))
 
     def _texts(self, num_texts: int) -> list[str]:
         """In turn, from the first on: each round asks the same."""

@@ -25,7 +25,7 @@ def test_a_slower_run_says_by_how_much_since_when_and_what_changed(row: Benchmar
     found = _since(row, again(row, 0.88, days=3, backend="llama.cpp 0.3.40", context_tokens=2048))
     assert found.is_worse
     assert found.told("3 March") == (
-        "12 % slower than on 3 March, at 1 at once. Changed since: llama.cpp 0.3.36 → 0.3.40; context 4096 → 2048"
+        "12 % slower than on 3 March, with 1 at once. Changed since: llama.cpp 0.3.36 → 0.3.40; context 4096 → 2048"
     )
 
 
@@ -38,9 +38,9 @@ def test_within_the_noise_it_is_as_before(row: Benchmark) -> None:
 
 
 def test_faster_and_sooner_are_said_and_worse_goes_first(row: Benchmark) -> None:
-    assert _since(row, again(row, 1.5, days=1)).told("Monday") == "50 % faster than on Monday, at 1 at once"
+    assert _since(row, again(row, 1.5, days=1)).told("Monday") == "50 % faster than on Monday, with 1 at once"
     later = _since(row, again(row, 1.5, days=1, wait=1.2))
-    assert later.told("Monday") == "The first token comes 20 % later than on Monday, at 1 at once"
+    assert later.told("Monday") == "The first token comes 20 % later than on Monday, with 1 at once"
     assert "20 % sooner" in _since(row, again(row, 1.0, days=1, wait=0.8)).told("Monday")
 
 

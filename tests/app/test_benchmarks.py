@@ -17,6 +17,7 @@ from app.services.bench_history import beside
 from app.services.bench_prompts import BUILT_IN, Prompts, prompts_in
 from app.services.bench_status import BenchState, BenchStatus, BenchWish
 from app.services.container import Services
+from app.services.engines import ModelState
 from app.services.prices import Costs
 from engine.backends.scripted import Gate, ScriptedBackend
 from engine.batch import Batch, StepOutput
@@ -24,6 +25,7 @@ from engine.errors import ModelLoadError
 from store import benchmarks
 from tests.app.house import Shelf, turn, until
 from tests.app.measured import again, run_of
+from tests.app.test_memory_sharing import SIZE, CountingLoader
 from tests.engine.scripted_embedder import ScriptedEmbedder
 
 STEP_S = 0.01
@@ -180,6 +182,22 @@ async def test_a_model_that_changes_in_between_is_not_measured_on(services: Serv
     await services.engines.unload("odd")
     gate.open()
     assert "loaded anew in between" in (await ended(services)).reason
+
+
+async def test_a_model_whose_room_somebody_wants_is_given_up(services: Services, shelf: Shelf) -> None:
+    gate = Gate()
+    await shelf.put(services, "held", lambda: ScriptedBackend("Yes.", gate=gate))
+    services.engines.loader = CountingLoader(shelf).load
+    services.engines.budget_bytes = SIZE                # room for one
+    await services.benchmarks.start(wish("held"))
+    while services.benchmarks.last is None or not services.benchmarks.last.concurrency:
+        await asyncio.to_thread(gate.wait_until_held)
+        gate.allow()
+    asked = asyncio.create_task(services.engines.load("parrot"))
+    await until(lambda: services.engines.status("held").state is ModelState.DRAINING)
+    gate.open()
+    await asked
+    assert "made room for a model that somebody asked for" in (await ended(services)).reason
 
 
 @pytest.mark.parametrize(("changed", "field"), [

@@ -137,7 +137,7 @@ async def test_what_became_slower_is_marked_and_an_earlier_run_is_a_click_away(h
     slower = again(row, 0.8, days=3, run_id="second", backend="llama.cpp 0.3.40")
     await home.services.db.run(benchmarks.add, [row, slower])
     tab = await ada.at(PATH)
-    told = "20 % slower than on 3 Mar 2026, at 1 at once. Changed since: llama.cpp 0.3.36 → 0.3.40"
+    told = "20 % slower than on 3 Mar 2026, with 1 at once. Changed since: llama.cpp 0.3.36 → 0.3.40"
     assert _texts(tab).count(told) == 2         # above the curves, and in the history
     assert "On 3 Mar 2026" in _texts(tab)       # its curve, beside the new one
     links = [str(each.props["href"]) for each in elements(tab, Element) if "run=" in str(each.props.get("href"))]

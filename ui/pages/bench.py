@@ -116,6 +116,8 @@ class BenchPage:
             show_result(result)
 
     def _show_past(self, shown: list[Benchmark], history: list[Benchmark], run_id: str) -> None:
+        runs = list(dict.fromkeys(each.run_id for each in shown))
+        shown.sort(key=lambda each: (runs.index(each.run_id), each.created_at))      # models as they were named
         due = (run_id, *(each.id for each in shown))
         self._past_section.set_visibility(bool(shown))
         if due == self._past:

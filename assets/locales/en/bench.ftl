@@ -10,14 +10,15 @@ bench-embeds = { $model } makes embeddings and writes nothing, so there is nothi
 bench-running = A model is being measured already. Wait for its end, or stop it.
 bench-none = There is no such measurement. Another may have been begun since, or the server has started anew.
 bench-changed = { $model } was loaded anew in between, with other settings or less memory, so its figures are of two kinds. Measure again.
+bench-gave-way = { $model } made room for a model that somebody asked for, so it was not measured to the end. Measure again when it is quiet.
 bench-too-long = None of the prompts fits into the model’s { $tokens } tokens with its answer. Take shorter ones, or shorter answers.
 bench-costs-wrong = Give an amount of 0 or more, as 0.32.
 
 # Beside the run before
-bench-slower = { $percent } % slower than on { $date }, at { $clients } at once
-bench-faster = { $percent } % faster than on { $date }, at { $clients } at once
-bench-later = The first token comes { $percent } % later than on { $date }, at { $clients } at once
-bench-sooner = The first token comes { $percent } % sooner than on { $date }, at { $clients } at once
+bench-slower = { $percent } % slower than on { $date }, with { $clients } at once
+bench-faster = { $percent } % faster than on { $date }, with { $clients } at once
+bench-later = The first token comes { $percent } % later than on { $date }, with { $clients } at once
+bench-sooner = The first token comes { $percent } % sooner than on { $date }, with { $clients } at once
 bench-as-before = As on { $date }
 bench-since = { $sentence }. Changed since: { $parts }
 bench-parts = { $one }; { $other }
@@ -32,7 +33,7 @@ bench-part-layers = layers on the GPU { $before } → { $now }
 bench-part-version = another version of the model’s file
 
 # Money; see app/services/prices.py
-price-million = At { $clients } at once a million tokens cost { $price } here, as long as it writes.
+price-million = With { $clients } at once a million tokens cost { $price } here, as long as it writes.
 price-always = The API asks { $api }: this machine is cheaper from the first token on.
 price-above = Above { $million } million tokens a month, which are { $hours } hours of writing, this machine is cheaper than the API at { $api }.
 price-never = The API asks { $api }: it is cheaper, however much is written.
@@ -146,5 +147,5 @@ bench-history = History
 bench-history-about = each beside its last run
 bench-entry = { $model }, { $date }
 bench-entry-with = { $engine }, Inglenook { $version }; { $prompts }, { $tokens } tokens
-bench-entry-at = at { $clients } at once
-bench-entry-first = first token, at { $clients }
+bench-entry-at = with { $clients } at once
+bench-entry-first = first token, with { $clients }
