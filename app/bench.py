@@ -44,8 +44,8 @@ def bench(
     concurrency: Annotated[
         str, typer.Option(metavar="1,4,8", help="How many ask at once: 1, 2, 4 … up to what the model takes.")
     ] = "",
-    tokens: Annotated[int, typer.Option(metavar="N", help="Of each answer.")] = 128,
-    repetitions: Annotated[int, typer.Option(metavar="N", help="Of each figure's measurement.")] = 3,
+    tokens: Annotated[int | None, typer.Option(metavar="N", help="Of each answer: 128 if not given.")] = None,
+    repetitions: Annotated[int | None, typer.Option(metavar="N", help="Of each figure: 3 if not given.")] = None,
     watts: Annotated[Amount, typer.Option(metavar="W", help="That the machine takes while it writes.")] = None,
     kwh_price: Annotated[Amount, typer.Option("--kwh-price", metavar="PRICE", help="Of electricity.")] = None,
     rent: Annotated[Amount, typer.Option(metavar="PRICE", help="Of an hour that it writes.")] = None,
@@ -66,10 +66,10 @@ def bench(
     given = {
         "watts": watts, "kwh_price": kwh_price, "rent_per_hour": rent, "per_month": per_month, "api_price": api_price
     }
+    numbers = {"max_tokens": tokens, "repetitions": repetitions}
     body: dict[str, Any] = {
         "models": [model] if against is None else [model, against], "levels": _levels(concurrency),
-        "max_tokens": tokens, "repetitions": repetitions,
-    }
+    } | {name: value for name, value in numbers.items() if value is not None}
     typed = None if prompts is None else _read(prompts)
     settings = load_settings(data_dir=data_dir)
     from app.bench_desk import at_desk, costs_of

@@ -59,20 +59,25 @@ class Round:
     prompt_tokens: float                    # of one question, on average
     num_cached_tokens: int                  # of all prompts: 0 is cold
     num_others_tokens: int                  # that were written for people meanwhile, which slowed this down
+    guessed_share: float                    # of the tokens, guessed ahead and found to be right
     num_answers: int
 
     @classmethod
-    def of(cls, answers: Sequence[AnswerTimes], took_s: float, num_others_tokens: int = 0) -> Round:
+    def of(
+        cls, answers: Sequence[AnswerTimes], took_s: float, num_others_tokens: int = 0, num_guessed_tokens: int = 0
+    ) -> Round:
+        num_tokens = sum(each.num_tokens for each in answers)
         waits_s = [each.first_token_s for each in answers]
         gaps_s = [gap_s for each in answers for gap_s in each.gaps_s] or [0.0]
         return cls(
-            tokens_per_s=sum(each.num_tokens for each in answers) / max(took_s, 1e-9),
+            tokens_per_s=num_tokens / max(took_s, 1e-9),
             stream_tokens_per_s=median(each.tokens_per_s for each in answers),
             first_token_p50_s=median(waits_s), first_token_p95_s=quantile(waits_s, 0.95),
             inter_token_p50_s=median(gaps_s), inter_token_p95_s=quantile(gaps_s, 0.95),
             prompt_tokens=fmean(each.num_prompt_tokens for each in answers),
             num_cached_tokens=sum(each.num_cached_tokens for each in answers),
             num_others_tokens=num_others_tokens,
+            guessed_share=num_guessed_tokens / (num_tokens + num_others_tokens),
             num_answers=len(answers),
         )
 
@@ -109,6 +114,7 @@ class Level:
     prompt_tokens: float
     num_cached_tokens: int
     num_others_tokens: int
+    guessed_share: float
     num_answers: int                        # of each repetition
     repetitions: int
 
@@ -120,6 +126,7 @@ class Level:
             prompt_tokens=fmean(each.prompt_tokens for each in rounds),
             num_cached_tokens=sum(each.num_cached_tokens for each in rounds),
             num_others_tokens=sum(each.num_others_tokens for each in rounds),
+            guessed_share=fmean(each.guessed_share for each in rounds),
             num_answers=rounds[0].num_answers,
             repetitions=len(rounds),
         )

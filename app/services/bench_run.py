@@ -102,12 +102,13 @@ class BenchRun:
                 self._announce()
 
         self.status = replace(self.status, concurrency=level)
-        written = self._written()
+        written, guessed = self._written(), engine.metrics().accepted_tokens_total
         began_s = self._round_began_s = time.perf_counter()
         await _together(client() for _ in range(level))
         took_s = time.perf_counter() - began_s
         others = self._written() - written - sum(each.num_tokens for each in answers)
-        measured = Round.of(answers, took_s, max(0, others))
+        guessed = engine.metrics().accepted_tokens_total - guessed
+        measured = Round.of(answers, took_s, max(0, others), guessed)
         key = (engine.info.model_id, level)
         self._durations_s[key] = took_s
         self._rounds.setdefault(key, []).append(measured)

@@ -109,9 +109,11 @@ def test_the_report_names_what_every_figure_depends_on() -> None:
 
 def test_disturbed_levels_are_marked_and_warm_prompts_told() -> None:
     row = run_of("parrot")
-    row.levels = [level | {"num_others_tokens": 3, "num_cached_tokens": 5} for level in row.levels]
+    told = {"num_others_tokens": 3, "num_cached_tokens": 5, "guessed_share": 0.12}
+    row.levels = [level | told for level in row.levels]
     text = "\n".join(lines_of([body_of(row, None)], Costs()))
     assert "1*" in text and "* Somebody was answered meanwhile" in text and "warm: 10 tokens were cached" in text
+    assert "Up to 12% of the tokens were guessed ahead" in text
     assert "A MILLION" not in text
 
 

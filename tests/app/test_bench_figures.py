@@ -33,6 +33,11 @@ def test_a_round_tells_speed_waits_and_gaps() -> None:
     assert (measured.prompt_tokens, measured.num_cached_tokens, measured.num_answers) == (10, 4, 3)
 
 
+def test_what_was_guessed_ahead_is_a_share_of_all_that_was_written() -> None:
+    measured = Round.of([answer(0, 1.0, 0.1)] * 2, 1.0, num_others_tokens=10, num_guessed_tokens=5)
+    assert (measured.guessed_share, measured.num_others_tokens) == (0.25, 10)
+
+
 def test_an_answer_in_one_piece_has_a_speed_and_no_gaps() -> None:
     at_once = AnswerTimes(0.0, (2.0,), num_tokens=8, num_prompt_tokens=1, num_cached_tokens=0)
     measured = Round.of([at_once], took_s=2.0)

@@ -19,8 +19,9 @@ from ui.bench.words import asked_what, change_of, day_of, money, name_of, speed_
 from ui.components.curve import Curve, Look, Point, curve_chart
 from ui.components.elements import icon, tag
 from ui.language import in_words, t
-from ui.words import number
+from ui.words import number, percent
 
+LEAST_GUESSED = 0.01            # of the tokens: less is not told
 LOOKS: tuple[Look, ...] = ("first", "second")
 
 
@@ -46,8 +47,15 @@ def show_result(result: Result) -> None:
             _beside(result.rows[0], result.rows[1])
         for row in result.rows:
             _table(row, result.costs, is_alone=len(result.rows) == 1)
-        if any(level.is_disturbed for row in result.rows for level in levels_of(row)):
-            tag("p", "nk-hint", t("bench-disturbed"))
+        _notes([level for row in result.rows for level in levels_of(row)])
+
+
+def _notes(levels: Sequence[Level]) -> None:
+    guessed = max(level.guessed_share for level in levels)
+    if guessed >= LEAST_GUESSED:
+        tag("p", "nk-hint", t("bench-guessed", share=percent(guessed) or ""))
+    if any(level.is_disturbed for level in levels):
+        tag("p", "nk-hint", t("bench-disturbed"))
 
 
 def since_notice(since: Since, *, names: bool) -> None:

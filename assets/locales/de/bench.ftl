@@ -97,6 +97,7 @@ bench-alike = innerhalb der Spanne
 bench-times = { $ratio } ×
 bench-and = { $one } und { $other }
 bench-disturbed = Wo inzwischen jemand eine Antwort bekam, sind die Zahlen niedriger, als sie sein könnten. In Ruhe noch einmal messen.
+bench-guessed = Bis zu { $share } der Tokens wurden vorausgeraten: mehr als im Gespräch, denn ein Text, der über sein Ende hinaus geschrieben wird, wiederholt sich.
 bench-disturbed-short = gestört
 bench-engine = { $engine } auf { $device }
 bench-threads = { $count ->

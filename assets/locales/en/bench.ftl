@@ -100,6 +100,7 @@ bench-alike = within the spread
 bench-times = { $ratio } ×
 bench-and = { $one } and { $other }
 bench-disturbed = Where somebody was answered meanwhile, the figures are lower than they could be. Measure again when it is quiet.
+bench-guessed = Up to { $share } of the tokens were guessed ahead: more than in plain talk, since a text that is written on past its end repeats itself.
 bench-disturbed-short = disturbed
 bench-engine = { $engine } on the { $device }
 bench-threads = { $count ->
