@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, Final
 
 from app.language import Said
@@ -163,9 +162,10 @@ def beside(first: Benchmark, second: Benchmark) -> list[Beside]:
     return found
 
 
-def in_english(at: datetime) -> str:
-    """"3 March 2026", for who has no page."""
-    return f"{at.day} {at:%B %Y}"
+def _in_english(since: Since) -> str:
+    """"3 March 2026", for who has no page; of the same day with the hour."""
+    at = since.before.created_at
+    return f"{at.day} {at:%B %Y}" + (f" at {at:%H:%M} UTC" if at.date() == since.now.created_at.date() else "")
 
 
 def body_of(row: Benchmark, earlier: Since | None) -> dict[str, Any]:
@@ -175,6 +175,6 @@ def body_of(row: Benchmark, earlier: Since | None) -> dict[str, Any]:
             "id": earlier.before.id,
             "at": earlier.before.created_at.isoformat(),
             "is_worse": earlier.is_worse,
-            "told": str(earlier.told(in_english(earlier.before.created_at))),
+            "told": str(earlier.told(_in_english(earlier))),
         }
     }

@@ -76,6 +76,7 @@ class BenchRun:
         for repetition in range(1, self._wish.repetitions + 1):
             for model in self._models:
                 self.status = replace(self.status, model_name=model.name, repetition=repetition, concurrency=0)
+                self._announce()
                 async with self._engines.acquire(model.id) as engine:
                     if engine.info != self._infos[model.id]:
                         raise Conflict(Said("bench-changed", model=model.name))
@@ -99,9 +100,10 @@ class BenchRun:
                 self._check_room(engine.info)
                 answers.append(await self._ask(engine, text, self._wish.max_tokens))
                 self.status = replace(self.status, num_done=self.status.num_done + 1)
-                self._announce()
+                self._announce(at_most_every_s=ANNOUNCE_INTERVAL_S)
 
         self.status = replace(self.status, concurrency=level)
+        self._announce()
         written, guessed = self._written(), engine.metrics().accepted_tokens_total
         began_s = self._round_began_s = time.perf_counter()
         await _together(client() for _ in range(level))
@@ -113,7 +115,6 @@ class BenchRun:
         self._durations_s[key] = took_s
         self._rounds.setdefault(key, []).append(measured)
         self.status = replace(self.status, tokens_per_s=measured.tokens_per_s, rows=tuple(self._rows()))
-        self._announce()
 
     async def _ask(self, engine: Engine, text: str, max_tokens: int) -> AnswerTimes:
         self._num_asked += 1
@@ -145,10 +146,10 @@ class BenchRun:
         """Tokens, by all models in memory, for whomever."""
         return sum(each.metrics().output_tokens_total for each in self._engines.loaded().values())
 
-    def _announce(self) -> None:
-        """Not for each answer, of which there may be hundreds a second."""
+    def _announce(self, *, at_most_every_s: float = 0.0) -> None:
+        """Each round, but not each answer, of which there may be hundreds a second."""
         now_s = time.perf_counter()
-        if now_s - self._announced_s >= ANNOUNCE_INTERVAL_S:
+        if now_s - self._announced_s >= at_most_every_s:
             self._announced_s = now_s
             self._changes.announce_all(Change("benchmarks"))
 

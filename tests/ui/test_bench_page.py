@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 from nicegui.element import Element
@@ -19,6 +20,7 @@ from tests.ui.using import click, elements, trigger, until
 from ui.bench.money import amount_in
 from ui.bench.progress import parts_of
 from ui.components.curve import Curve, Point, ticks_up_to
+from ui.words import moment
 
 PATH = "/models/bench"
 
@@ -145,6 +147,13 @@ async def test_what_became_slower_is_marked_and_an_earlier_run_is_a_click_away(h
     earlier = await ada.at(links[1])
     assert _texts(earlier).count(told) == 1
     assert _charts(earlier)[0] == "Tokens a second. Parrot, Q4_1: 1: 100, 4: 400"
+
+
+async def test_a_run_of_the_same_day_is_told_by_its_hour(home: Home, ada: Person) -> None:
+    row = run_of("parrot")
+    later = again(row, 1.0, run_id="second", id="later", created_at=row.created_at + timedelta(minutes=5))
+    await home.services.db.run(benchmarks.add, [row, later])
+    assert _says(await ada.at(PATH), f"As on {moment(row.created_at.astimezone())}")
 
 
 async def test_money_is_kept_and_reckoned_in_every_tab(home: Home, ada: Person) -> None:

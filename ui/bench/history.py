@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 from app.services.bench_history import Since, levels_of
 from store.tables import Benchmark
-from ui.bench.words import day_of, name_of, speed_of, time_of
+from ui.bench.words import moment_of, name_of, speed_of, time_of, told_since
 from ui.components.elements import icon, tag
-from ui.language import in_words, t
+from ui.language import t
 
 NUM_SHOWN = 30      # runs of models
 
@@ -29,7 +29,7 @@ def _entry(row: Benchmark, since: Since | None, *, is_shown: bool) -> None:
     with tag("div"):
         current = {"aria_current": "true"} if is_shown else {}
         with tag("a", "nk-name nk-plain", href=f"/models/bench?run={row.run_id}", **current):
-            tag("span", text=t("bench-entry", model=name_of(row), date=day_of(row.created_at)))
+            tag("span", text=t("bench-entry", model=name_of(row), date=moment_of(row.created_at)))
         tag("span", "nk-sub", t("bench-entry-with", engine=row.backend, version=row.app_version,
                                 prompts=t(f"bench-prompts-{row.prompts_source}", count=row.num_prompts),
                                 tokens=row.max_tokens))
@@ -43,6 +43,6 @@ def _entry(row: Benchmark, since: Since | None, *, is_shown: bool) -> None:
         if since is not None and since.foremost is not None:
             with tag("span", "nk-fit tight" if since.is_worse else "nk-fit"):
                 icon("triangle-alert" if since.is_worse else "circle-check", 16)
-                tag("span", text=in_words(since.told(day_of(since.before.created_at))))
+                tag("span", text=told_since(since))
         elif since is not None:
-            tag("span", "nk-sub", in_words(since.told(day_of(since.before.created_at))))
+            tag("span", "nk-sub", told_since(since))

@@ -15,10 +15,10 @@ from app.services.bench_figures import Figure, Level
 from app.services.bench_history import Since, beside, levels_of
 from app.services.prices import Costs
 from store.tables import Benchmark
-from ui.bench.words import asked_what, change_of, day_of, money, name_of, speed_of, time_of, with_what
+from ui.bench.words import asked_what, before_of, change_of, money, name_of, speed_of, time_of, told_since, with_what
 from ui.components.curve import Curve, Look, Point, curve_chart
 from ui.components.elements import icon, tag
-from ui.language import in_words, t
+from ui.language import t
 from ui.words import number, percent
 
 LEAST_GUESSED = 0.01            # of the tokens: less is not told
@@ -65,7 +65,7 @@ def since_notice(since: Since, *, names: bool) -> None:
         kind, icon_name = "ok", "circle-check"
     with tag("div", f"nk-notice nk-bench-since {kind}".strip()):
         icon(icon_name)
-        sentence = in_words(since.told(day_of(since.before.created_at)))
+        sentence = told_since(since)
         tag("span", "nk-grow", t("bench-of", model=name_of(since.now), sentence=sentence) if names else sentence)
 
 
@@ -73,8 +73,8 @@ def _legend(result: Result) -> None:
     with tag("ul", "nk-bench-legend"):
         for look, row in zip(LOOKS, result.rows, strict=False):
             _legend_entry(look, name_of(row), with_what(row))
-        if before := _before(result):
-            _legend_entry("before", t("bench-before", date=day_of(before.created_at)), before.backend)
+        if earlier := _earlier(result):
+            _legend_entry("before", t("bench-before", date=before_of(earlier)), earlier.before.backend)
     tag("p", "nk-hint nk-bench-asked", asked_what(result.rows[0]))
 
 
@@ -88,24 +88,22 @@ def _legend_entry(look: Look, name: str, about: str) -> None:
             tag("span", "", about)
 
 
-def _before(result: Result) -> Benchmark | None:
+def _earlier(result: Result) -> Since | None:
     """Drawn beside one model alone: with two it would be a third and a fourth curve."""
-    if len(result.rows) == 1 and result.since and (earlier := result.since[0]) is not None:
-        return earlier.before
-    return None
+    return result.since[0] if len(result.rows) == 1 else None
 
 
 def _chart(
     result: Result, title: str, about: str, figure_of: Callable[[Level], Figure], written: Callable[[float], str]
 ) -> None:
-    curves = [_curve(look, row, figure_of) for look, row in zip(LOOKS, result.rows, strict=False)]
-    if before := _before(result):
-        curves.append(_curve("before", before, figure_of))
+    curves = [_curve(name_of(row), look, row, figure_of) for look, row in zip(LOOKS, result.rows, strict=False)]
+    if earlier := _earlier(result):
+        name = t("bench-before", date=before_of(earlier))
+        curves.append(_curve(name, "before", earlier.before, figure_of))
     curve_chart(t(title), t(about), t("bench-at-once"), curves, written)
 
 
-def _curve(look: Look, row: Benchmark, figure_of: Callable[[Level], Figure]) -> Curve:
-    name = t("bench-before", date=day_of(row.created_at)) if look == "before" else name_of(row)
+def _curve(name: str, look: Look, row: Benchmark, figure_of: Callable[[Level], Figure]) -> Curve:
     return Curve(name, look, tuple(
         Point(level.concurrency, figure.median, figure.low, figure.high)
         for level in levels_of(row) for figure in (figure_of(level),)

@@ -4,19 +4,29 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from app.services.bench_history import levels_of
+from app.services.bench_history import Since, levels_of
 from app.services.prices import digits_of
 from store.tables import Benchmark
-from ui.language import t
-from ui.words import brief, context, date, number
+from ui.language import in_words, t
+from ui.words import brief, context, date, moment, number
 
 
 def name_of(row: Benchmark) -> str:
     return f"{row.model_name}, {row.quantisation}" if row.quantisation else row.model_name
 
 
-def day_of(at: datetime) -> str:
-    return date(at.astimezone())
+def moment_of(at: datetime) -> str:
+    return moment(at.astimezone())
+
+
+def told_since(since: Since) -> str:
+    return in_words(since.told(before_of(since)))
+
+
+def before_of(since: Since) -> str:
+    """When it was: with the hour where that was today's as well."""
+    before, now = since.before.created_at.astimezone(), since.now.created_at.astimezone()
+    return moment(before) if before.date() == now.date() else date(before)
 
 
 def with_what(row: Benchmark) -> str:

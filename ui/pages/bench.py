@@ -17,7 +17,7 @@ from ui.bench.history import NUM_SHOWN, history_list
 from ui.bench.money import MoneyCard
 from ui.bench.progress import BenchProgress
 from ui.bench.result import Result, show_result
-from ui.bench.words import day_of
+from ui.bench.words import moment_of
 from ui.components.elements import icon, tag
 from ui.components.frame import Frame, narrow_head, rail
 from ui.components.text import live, put
@@ -111,7 +111,7 @@ class BenchPage:
         self._result_place.clear()
         if not result.rows:
             return
-        put(self._when, t("bench-so-far") if is_running else day_of(result.rows[0].created_at))
+        put(self._when, t("bench-so-far") if is_running else moment_of(result.rows[0].created_at))
         with self._result_place:
             show_result(result)
 
