@@ -163,7 +163,8 @@ class BenchRun:
             * (self._wish.repetitions - len(self._rounds.get((model.id, level), ())))
             for model in self._models for level in self._levels
         )
-        return max(0.0, due_s - (time.perf_counter() - self._round_began_s))
+        in_round_s = time.perf_counter() - self._round_began_s if self.status.concurrency else 0.0
+        return max(0.0, due_s - in_round_s)
 
     def _rows(self) -> list[Benchmark]:
         """Of each model that has been measured, as far as it has. A moment apart, so that they keep their order."""
