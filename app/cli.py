@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from app import download_commands
+from app.bench import bench
 from app.chat_commands import export_chats, import_chats
 from app.commands import HELP_STYLE, DataDir, keys, load_settings, models, users
 from app.hub_commands import rules, updates
@@ -31,6 +32,7 @@ for group, name in ((users, "users"), (keys, "keys"), (models, "models")):
     cli.add_typer(group, name=name)
 cli.command("export")(export_chats)
 cli.command("import")(import_chats)
+cli.command("bench")(bench)
 models.command("optimize")(optimize)
 models.command("found")(found)
 models.command("show")(show)

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from app.commands import DataDir, load_settings, print_table, with_services
-from app.download_progress import ProgressLine
+from app.download_progress import line_of, step_of
 from app.download_target import Target, parse_target
 from app.hub.disk import in_gb
+from app.progress_line import ProgressLine
 
 if TYPE_CHECKING:
     from app.download_desk import Desk
@@ -198,7 +199,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
 
 async def _follow(desk: Desk, status: dict[str, Any]) -> dict[str, Any]:
     """To its end, with a bar. Ctrl-C pauses it; what a server does goes on there."""
-    line = ProgressLine()
+    line = ProgressLine(line_of, step_of)
     try:
         while status["state"] in ("queued", "downloading", "verifying"):
             line.show(status)

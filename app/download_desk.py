@@ -1,8 +1,5 @@
 """Where a command brings its wishes about downloads: to the server that runs on this data folder, or, where none does,
 to services of its own. Both answer with the same JSON. Part of the command line; on an event loop of its own.
-
-The command speaks to the server as one of its admins, with a session that it makes in the database, which it may write
-anyway, and that ends with it.
 """
 
 from __future__ import annotations
@@ -14,22 +11,13 @@ from contextlib import asynccontextmanager
 from dataclasses import asdict, replace
 from typing import Any, Protocol, TypeVar
 
-import httpx
-
-from app.errors import AppError, Conflict
-from app.instance import AlreadyRunning, Instance, note_of
-from app.language import Said
 from app.logs import set_up_logs
-from app.security import SESSION_COOKIE
-from app.services.accounts import AccountService
+from app.running_server import RunningServer, server_url
 from app.services.container import Services
 from app.settings import Settings
 from engine.load import load_engine
-from store.tables import UserRole
 
 T = TypeVar("T")
-
-TIMEOUT_S = 60.0
 
 
 class Desk(Protocol):
@@ -49,10 +37,6 @@ class Desk(Protocol):
     async def set_rules(self, changes: dict[str, Any]) -> dict[str, Any]: ...
 
 
-class ServerSaysNo(AppError):
-    """In the server's own words."""
-
-
 def at_desk(settings: Settings, work: Callable[[Desk], Awaitable[T]]) -> T:
     """For a command: `work` on an event loop of its own. Raises as `open_desk` and `work` do."""
 
@@ -70,8 +54,8 @@ async def open_desk(settings: Settings) -> AsyncIterator[Desk]:
     services = Services.open(settings, load_engine)
     try:
         if url := server_url(settings):
-            async with _Server.open(url, services.accounts) as server:
-                yield server
+            async with RunningServer.open(url, services.accounts) as server:
+                yield _Server(server)
         else:
             await services.downloads.start(runs_all=False)
             yield _Here(services)
@@ -79,18 +63,6 @@ async def open_desk(settings: Settings) -> AsyncIterator[Desk]:
         await services.downloads.close()
         await services.hub.close()
         services.close()
-
-
-def server_url(settings: Settings) -> str | None:
-    """Of the server that has this data folder. Raises AlreadyRunning where one is just starting or ending."""
-    try:
-        Instance.claim(settings.data_dir).release()
-    except AlreadyRunning as running:
-        note = note_of(settings.data_dir)
-        if note is None or note.url is None:
-            raise running from None
-        return note.url
-    return None
 
 
 class _Here:
@@ -140,23 +112,8 @@ class _Here:
 class _Server:
     is_server = True
 
-    def __init__(self, client: httpx.AsyncClient) -> None:
-        self._client = client
-
-    @classmethod
-    @asynccontextmanager
-    async def open(cls, url: str, accounts: AccountService) -> AsyncIterator[_Server]:
-        admins = [each for each in await accounts.list_users() if each.role is UserRole.ADMIN and each.is_active]
-        if not admins:
-            raise Conflict(Said("command-no-admin", url=url))
-        session = await accounts.start_session(admins[0], user_agent="inglenook models")
-        headers = {"Cookie": f"{SESSION_COOKIE}={session}"}
-        try:
-            # No proxy: it is this machine that is spoken to.
-            async with httpx.AsyncClient(base_url=url, headers=headers, timeout=TIMEOUT_S, trust_env=False) as client:
-                yield cls(client)
-        finally:
-            await accounts.sign_out(session)
+    def __init__(self, server: RunningServer) -> None:
+        self._ask = server.ask
 
     async def plan(self, repo: str, wanted: str) -> dict[str, Any]:
         return await self._ask("GET", "/hub/plan", params={"repo": repo, "wanted": wanted})
@@ -188,16 +145,3 @@ class _Server:
 
     async def set_rules(self, changes: dict[str, Any]) -> dict[str, Any]:
         return await self._ask("PUT", "/hub/rules", json=changes)
-
-    async def _ask(self, method: str, path: str, **options: Any) -> dict[str, Any]:
-        try:
-            response = await self._client.request(method, path, **options)
-        except httpx.HTTPError as error:
-            raise ServerSaysNo(Said("command-no-answer", url=str(self._client.base_url), detail=str(error))) from error
-        if response.is_success:
-            answer: dict[str, Any] = response.json() if response.content else {}
-            return answer
-        try:
-            raise ServerSaysNo(Said("error-words", detail=str(response.json()["error"]["message"])))
-        except (ValueError, KeyError, TypeError) as error:
-            raise ServerSaysNo(Said("command-odd-answer", status=response.status_code)) from error

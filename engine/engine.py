@@ -118,6 +118,7 @@ class EngineInfo:
     kv_type: str = "f16"
     gpu_layers: int = 0                                   # of the model's and its output, on the GPU
     gpu_kv_bytes: int = 0                                 # of kv_bytes, likewise
+    num_threads: int = 0                                  # of the processor, to begin with; 0: it does not compute
 
 
 class EngineMetrics(NamedTuple):

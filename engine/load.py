@@ -109,6 +109,7 @@ async def _load(spec: ModelSpec, limits: LoadLimits) -> Engine:
         kv_type=limits.kv_type,
         gpu_layers=memory_plan.gpu_layers,
         gpu_kv_bytes=memory_plan.gpu.kv_bytes if memory_plan.gpu else 0,
+        num_threads=candidate.num_threads,
     )
     return await local_engine(spec, core, info)
 

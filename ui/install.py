@@ -20,6 +20,7 @@ from ui.delivery.install import deliver
 from ui.gate import gate_routes, language_of, page, place_of
 from ui.language import NICEGUI_NAMES, speak_in_request, t, words_script
 from ui.lists import list_routes
+from ui.pages.bench import bench_page
 from ui.pages.chat import chat_page
 from ui.pages.find import find_page
 from ui.pages.hub_model import hub_model_page
@@ -96,6 +97,10 @@ def _make_pages(services: Services) -> None:
     @ui.page("/models/installed/{model_id}", response_timeout=PAGE_TIMEOUT_S)
     async def model(request: Request, model_id: str) -> Response | None:
         return await for_admins(request, model_page(services, request, model_id))
+
+    @ui.page("/models/bench", response_timeout=PAGE_TIMEOUT_S)
+    async def bench(request: Request) -> Response | None:
+        return await for_admins(request, bench_page(services, request))
 
     @ui.page("/models/find", response_timeout=PAGE_TIMEOUT_S)
     async def find(request: Request) -> Response | None:

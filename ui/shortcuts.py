@@ -58,6 +58,7 @@ COMMANDS = (        # in the order in which they are shown
     Command("settings", ("mod+,",), icon="settings", href="/settings"),
     Command("models", icon="box", href="/models", is_for_admins=True),
     Command("find-model", icon="download", href="/models/find", is_for_admins=True),
+    Command("bench", icon="gauge", href="/models/bench", is_for_admins=True),
     Command("library", icon="library-big", href="/library"),
     Command("shortcuts", ("?", "mod+/"), Where.PAGE, icon="keyboard"),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
-from babel.dates import format_date, format_skeleton
+from babel.dates import format_date, format_skeleton, format_time
 from babel.numbers import format_decimal
 
 from store.tables import Model
@@ -45,6 +45,11 @@ def day_label(at: datetime, now: datetime) -> str:
 def date(at: datetime) -> str:
     """"14 Nov 2026". `at` is local time."""
     return format_date(at, "medium", locale=_locale())
+
+
+def moment(at: datetime) -> str:
+    """"14 Nov 2026, 18:30". `at` is local time."""
+    return f"{date(at)}, {format_time(at, 'short', locale=_locale())}"
 
 
 def number(value: float, digits: int | None = 0) -> str:

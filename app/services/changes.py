@@ -14,7 +14,9 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    kind: Literal["conversations", "thread", "models", "generation", "import", "downloads", "library"]
+    kind: Literal[
+        "conversations", "thread", "models", "generation", "import", "downloads", "library", "benchmarks"
+    ]
     conversation_id: str | None = None
 
 

@@ -11,6 +11,7 @@ import structlog
 
 from app.errors import ModelNotFound, ModelUnavailable
 from app.services.accounts import AccountService
+from app.services.benchmarks import BenchmarkService
 from app.services.changes import Change, Changes
 from app.services.chat import ChatService
 from app.services.conversations import ConversationService
@@ -85,6 +86,7 @@ class Services:
     listing: ListingService
     searching: SearchService
     titles: TitleService
+    benchmarks: BenchmarkService
 
     @classmethod
     def open(cls, settings: Settings, loader: Loader) -> Services:
@@ -126,6 +128,7 @@ class Services:
             found_models, model_uploads, downloads, optimizer, engines, generations, chat, ContextMeter(engines),
             temporary, presets, prompts, LibraryFiles(prompts, presets), exports, imports,
             OrganiseService(db, conversations, changes), ListingService(db), SearchService(db), titles,
+            BenchmarkService(db, models, engines, changes),
         )
 
     async def start(self) -> None:
@@ -167,6 +170,7 @@ class Services:
         """End what runs, each answer saved with its text, and free the models. Idempotent; the database stays open."""
         await self.imports.close()
         await self.titles.close()
+        await self.benchmarks.close()
         await self.downloads.close()
         await self.hub.close()
         await self.generations.close()

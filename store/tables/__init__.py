@@ -1,5 +1,6 @@
 """The tables. "Model" here is a language model. Every row of a person's hangs on `user.id` and goes with it."""
 
+from store.tables.benchmarks import Benchmark
 from store.tables.chats import (
     Conversation,
     ConversationTag,
@@ -17,7 +18,7 @@ from store.tables.models import Download, DownloadState, Model, ModelVersion
 from store.tables.people import ApiKey, LoginSession, SystemSetting, User, UserRole, UserSetting
 
 __all__ = [
-    "ApiKey", "Conversation", "ConversationTag", "Download", "DownloadState", "Folder", "LoginSession", "Message",
-    "MessageRole", "MessageStatus", "Model", "ModelVersion", "Preset", "Prompt", "SystemSetting", "Tag",
+    "ApiKey", "Benchmark", "Conversation", "ConversationTag", "Download", "DownloadState", "Folder", "LoginSession",
+    "Message", "MessageRole", "MessageStatus", "Model", "ModelVersion", "Preset", "Prompt", "SystemSetting", "Tag",
     "TitleSource", "User", "UserRole", "UserSetting", "UtcDateTime", "WhenFull", "new_id", "now",
 ]

@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 import typer
 
-from app.download_progress import in_time, line_of
+from app.download_progress import line_of
 from app.download_target import parse_target
 from app.instance import Instance, Note
+from app.progress_line import in_time
 from tests.app.command_line import Inglenook
 from tests.app.house import PATIENCE_S, House, Person
 from tests.app.hub import TOKEN, Faults, Hub

@@ -11,6 +11,7 @@ from sqlmodel import select
 from app.services.models import STARTER_ID
 from store.database import Database
 from store.tables import Conversation, ConversationTag, Folder, Preset, Prompt, Tag, User, now
+from tests.app.measured import again, run_of
 from tests.e2e.conftest import Server, until
 from tests.e2e.test_sidebar import NAMES, seed
 
@@ -36,7 +37,7 @@ State = Callable[[Page], Awaitable[None]]
 
 
 def furnished(server: Server, name: str) -> str:
-    """Chats in a folder, with a tag, in the archive; prompts and a preset. The id of a chat with two answers."""
+    """Chats in a folder, with a tag, in the archive; prompts, a preset, measurements. A chat with two answers."""
     ids = seed(server, name, NAMES, num_turns=2, answer=MARKDOWN)
     database = Database.open(server.data_dir / "inglenook.sqlite3")
     try:
@@ -55,6 +56,9 @@ def furnished(server: Server, name: str) -> str:
             chats = {chat.id: chat for chat in session.exec(theirs)}
             session.add_all(ConversationTag(conversation_id=each, tag_id=tag.id) for each in ids[2:4])
             chats[ids[2]].folder_id, chats[ids[3]].pin_position = folder.id, 0
+            row = run_of("parrot")
+            for each in (row, again(row, 0.8, days=3, run_id="second"), run_of("other", id="other", run_id="second")):
+                session.merge(each)
             for each in ids[4:]:
                 chats[each].archived_at = now() - timedelta(days=1)
     finally:
@@ -271,8 +275,17 @@ def pages(chat_id: str) -> list[tuple[str, tuple[State, ...]]]:
     """All that one who is signed in can see, with what may lie over each."""
     return [
         (f"/c/{chat_id}", IN_CHAT), ("/", IN_NEW_CHAT), ("/settings", ()), ("/models", (file_form, model_menu)),
-        ("/models/find", ()), (f"/models/installed/{STARTER_ID}", ()), ("/library", (prompt_form, preset_form)),
+        ("/models/find", ()), ("/models/bench", (bench_typed,)),
+        (f"/models/installed/{STARTER_ID}", ()), ("/library", (prompt_form, preset_form)),
     ]
+
+
+async def bench_typed(page: Page) -> None:
+    """Questions are typed, and what was asked for cannot be."""
+    await page.get_by_role("button", name="Typed").click()
+    await page.get_by_label("At once").fill("many")
+    await page.get_by_role("button", name="Measure").click()
+    await expect(page.get_by_role("alert")).to_be_visible()
 
 
 async def found_none(page: Page) -> None:

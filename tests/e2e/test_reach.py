@@ -28,12 +28,12 @@ from tests.e2e.states import (
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
-PATHS = ("/", "/settings", "/models", "/library")
+PATHS = ("/", "/settings", "/models", "/models/bench", "/library")
 OUTSIDE = """() => [...document.querySelectorAll("body *")].filter((each) => {
   const { left, right, width, height } = each.getBoundingClientRect();
   if (!width || !height || (left >= -1 && right <= innerWidth + 1)) return false;
   const isMeant = each.closest(".q-loading-bar, .nk-hearth, .nk-sr, .nk-arch, .nk-side:not(.open), pre, .nk-table, "
-    + ".nk-drawer:not(.open)");
+    + ".nk-bench-table, .nk-drawer:not(.open)");
   return !isMeant && each.checkVisibility({ visibilityProperty: true });
 }).map((each) => each.outerHTML.slice(0, 120))"""
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, Literal
 
 import httpx
 import pytest
 from nicegui.element import Element
 from nicegui.testing import User
 
+from app.services.changes import Change
 from engine.backends.scripted import Gate, ScriptedBackend
 from store import tables
 from store.tables import Message, MessageRole
 from tests.ui.conftest import PARIS, URL, Home, Person
 from tests.ui.using import click, elements, has, one, told, trigger, until
+from ui.chat.chats import ChatList
 from ui.components.answer import Answer
 from ui.components.composer import Composer
 from ui.components.said import Said
@@ -323,3 +325,22 @@ async def test_an_unknown_address_says_so(ada: Person) -> None:
         page = await browser.get("/nowhere")
     assert page.status_code == 404
     assert "There is no page at this address." in page.text and 'href="/"' in page.text
+
+
+@pytest.mark.parametrize("kind", ["downloads", "benchmarks"])
+async def test_what_is_told_often_and_not_shown_is_not_looked_up(
+    home: Home, ada: Person, monkeypatch: pytest.MonkeyPatch, kind: Literal["downloads", "benchmarks"]
+) -> None:
+    reads: list[str] = []
+
+    async def counted(self: ChatList, *, is_first: bool = False) -> None:
+        reads.append("list")
+
+    await ada.at("/")
+    monkeypatch.setattr(ChatList, "read", counted)
+    home.services.changes.announce_all(Change(kind))
+    for _ in range(20):         # far more turns than a page needs to begin
+        await asyncio.sleep(0)
+    assert reads == []
+    home.services.changes.announce_all(Change("conversations"))
+    await until(lambda: reads)

@@ -9,12 +9,16 @@ from ui.components.elements import icon, tag
 from ui.components.text import live
 from ui.language import t
 
-INSTALLED, FIND = "/models", "/models/find"
+INSTALLED, FIND, BENCH = "/models", "/models/find", "/models/bench"
+
+_PLACES = (
+    (INSTALLED, "models-installed", "hard-drive"), (FIND, "models-find", "search"), (BENCH, "bench", "gauge"),
+)
 
 
 @contextmanager
 def models_head(title: str, about: str, active: str) -> Iterator[None]:
-    """What is made within stands before the two links."""
+    """What is made within stands before the links."""
     with tag("div", "nk-title nk-title-models"):
         with tag("div"):
             tag("h1", "", title)
@@ -26,7 +30,7 @@ def models_head(title: str, about: str, active: str) -> Iterator[None]:
 
 def _links(active: str) -> None:
     with tag("nav", "nk-seg", aria_label=t("models")):
-        for path, name, icon_name in ((INSTALLED, "models-installed", "hard-drive"), (FIND, "models-find", "search")):
+        for path, name, icon_name in _PLACES:
             current = {"aria_current": "page"} if path == active else {}
             with tag("a", "on" if path == active else "", href=path, **current):
                 icon(icon_name, 14)

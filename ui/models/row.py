@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 from app.errors import AppError
 from app.services.container import Services
@@ -22,6 +23,7 @@ from ui.components.elements import icon, icon_button, menu, menu_item, tag
 from ui.components.engine_figures import EngineFigures
 from ui.components.text import live, put
 from ui.language import in_words, t, told
+from ui.models.head import BENCH
 from ui.words import context, number, size
 
 PILLS = {
@@ -173,6 +175,7 @@ class ModelRow:
         is_pinned = ModelSettings.of(model).is_pinned
         due = [
             *([] if self._is_alone else ["details"]),
+            *([] if model.embeds else ["bench"]),
             *([] if model.is_default or model.embeds else ["default"]),
             "unpin" if is_pinned else "pin",
             *([] if model.is_starter else ["remove"]),
@@ -189,9 +192,9 @@ class ModelRow:
     def _item(self, name: str) -> None:
         match name:
             case "details":
-                with tag("a", "nk-nav", href=details_path(self._entry.model.id), role="menuitem"):
-                    icon("sliders-horizontal")
-                    tag("span", text=t("model-details"))
+                _menu_link(details_path(self._entry.model.id), "sliders-horizontal", t("model-details"))
+            case "bench":
+                _menu_link(bench_path(self._entry.model.id), "gauge", t("bench"))
             case "default":
                 menu_item(t("model-set-default"), icon_name="check").on("click", self._set_default)
             case "pin":
@@ -269,6 +272,16 @@ class ModelRow:
     def _say(self, problem: str) -> None:
         self._told = problem
         show_problem(self._reason, problem)
+
+
+def _menu_link(path: str, icon_name: str, text: str) -> None:
+    with tag("a", "nk-nav", href=path, role="menuitem"):
+        icon(icon_name)
+        tag("span", text=text)
+
+
+def bench_path(model_id: str) -> str:
+    return f"{BENCH}?{urlencode({'model': model_id})}"
 
 
 def details_path(model_id: str) -> str:

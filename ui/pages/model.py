@@ -15,7 +15,7 @@ from app.services.container import Services
 from app.services.models import ModelEntry
 from engine.errors import EngineError
 from store.tables import Model
-from ui.components.elements import tag
+from ui.components.elements import icon, tag
 from ui.components.frame import Frame, narrow_head, rail
 from ui.components.text import live, put
 from ui.language import t
@@ -23,7 +23,7 @@ from ui.models.doctor import doctor_card
 from ui.models.figures import keep_figures_fresh
 from ui.models.head import INSTALLED, back_link
 from ui.models.plan_card import plan_card
-from ui.models.row import ModelRow
+from ui.models.row import ModelRow, bench_path
 from ui.models.settings_form import SettingsForm
 from ui.models.versions import Versions
 from ui.refreshing import show_changes
@@ -53,9 +53,14 @@ class ModelPage:
             narrow_head(t("models"))
             with tag("div", "nk-page"), tag("div", "nk-page-in") as place:
                 back_link(INSTALLED, t("models"))
-                with tag("div", "nk-title"), tag("div"):
-                    self._name = live("h1")
-                    tag("p", "", t("model-called", id=model.id))
+                with tag("div", "nk-title"):
+                    with tag("div"):
+                        self._name = live("h1")
+                        tag("p", "", t("model-called", id=model.id))
+                    if not model.embeds:
+                        with tag("div", "nk-end"), tag("a", "nk-btn nk-btn-quiet", href=bench_path(model.id)):
+                            icon("gauge")
+                            tag("span", text=t("bench"))
                 with tag("div", "nk-card"):
                     self._row = ModelRow(self._services, self._entry, is_alone=True, on_removed=self._leave)
                 self._facts = tag("div", "nk-grid nk-grid-models")

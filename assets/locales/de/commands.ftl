@@ -31,6 +31,7 @@ command-dark = Zu Dunkel wechseln
 command-settings = Einstellungen
 command-models = Modelle
 command-find-model = Modell finden
+command-bench = Modell messen
 command-library = Bibliothek
 command-shortcuts = Tastenkürzel
 command-send = Nachricht senden

@@ -31,6 +31,7 @@ command-dark = Switch to dark
 command-settings = Settings
 command-models = Models
 command-find-model = Find a model
+command-bench = Measure a model
 command-library = Library
 command-shortcuts = Keyboard shortcuts
 command-send = Send the message

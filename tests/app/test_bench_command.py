@@ -1,0 +1,139 @@
+"""`inglenook bench`: alone on the data folder, with the real starter model, and beside a server that does the work."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from app.bench_report import as_values, lines_of, progress_of
+from app.instance import Instance, Note
+from app.services.bench_history import body_of, since
+from app.services.models import STARTER_ID
+from app.services.prices import Costs
+from engine.backends.scripted import ScriptedBackend
+from tests.app.command_line import Inglenook
+from tests.app.house import House, Person
+from tests.app.measured import again, run_of
+
+QUICK = ("--concurrency", "1,2", "--tokens", "8", "--repetitions", "2")
+COSTS = Costs(watts=65, kwh_price=0.32, per_month=20, api_price=2)
+
+
+@pytest.mark.slow
+def test_the_starter_model_is_measured_and_the_run_before_is_remembered(
+    inglenook: Inglenook, data_dir: Path, tmp_path: Path
+) -> None:
+    questions = tmp_path / "questions.txt"
+    questions.write_text("What is the capital of France?\nName three birds.\n")
+    first = inglenook("bench", STARTER_ID, "--prompts", str(questions), *QUICK, "--watts", "65", "--kwh-price", "0.32")
+    assert first.exit_code == 0, first.err
+    head, asked = first.out.splitlines()[:2]
+    assert re.match(r"SmolLM2 135M Instruct, Q4_1: llama\.cpp [\d.]+ on cpu, \d+ threads; [\d,]+ tokens of", head)
+    assert asked.startswith("Prompts: 2 as they were given, about ") and "cold; answers of 8 tokens" in asked
+    assert len(re.findall(r"^ +[12] +\d+\.\d +\d+\.\d to \d+\.\d ", first.out, re.MULTILINE)) == 2
+    assert "a million tokens cost 0." in first.out
+    assert "Loading SmolLM2 135M Instruct" in first.err
+    assert not any(b"three birds" in file.read_bytes() for file in data_dir.rglob("*") if file.is_file())
+
+    second = inglenook("bench", STARTER_ID, "--prompts", "-", *QUICK, "--json", stdin=questions.read_bytes())
+    assert second.exit_code == 0, second.err
+    [run] = json.loads(second.out)["runs"]
+    assert run["since"] is not None and run["prices"] is None
+    assert [level["concurrency"] for level in run["levels"]] == [1, 2]
+
+
+def test_wrong_usage_is_told_in_one_line(inglenook: Inglenook, tmp_path: Path) -> None:
+    (tmp_path / "empty").write_text("\n")
+    for arguments in (
+        ("--concurrency", "many"), ("--prompts", str(tmp_path / "empty")), ("--kwh-price", "nan"), ("--watts", "-1")
+    ):
+        done = inglenook("bench", "x", *arguments)
+        assert (done.exit_code, "Traceback" in done.err) == (2, False), done.err
+    for arguments, words in (
+        (("unicorn",), "does not exist here"), ((STARTER_ID, "--concurrency", "0"), "from 1 to 512"),
+        ((STARTER_ID, "--user", "Eve"), "Eve"), ((STARTER_ID, "--against", STARTER_ID), "two different ones"),
+        ((STARTER_ID, "--prompts", str(tmp_path / "none")), "none: No such file"),
+    ):
+        done = inglenook("bench", *arguments)
+        assert done.exit_code == 1, done.err
+        assert words in done.err
+
+
+class TestBesideAServer:
+    @pytest.fixture
+    def beside(self, house: House, admin: Person, data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
+        folder = house.services.settings.data_dir
+        monkeypatch.setenv("INGLENOOK_DATA_DIR", str(folder))
+        for name in ("swift", "slow"):
+            house.do(house.shelf.put(house.services, name, partial(ScriptedBackend, "Yes.", max_num_seqs=2)))
+        with Instance.claim(folder) as instance:
+            instance.publish(Note(os.getpid(), house.url))
+            yield house
+
+    def test_the_server_measures_and_keeps_it(self, inglenook: Inglenook, beside: House) -> None:
+        done = inglenook("bench", "swift", "--against", "slow", "--prompts", "-", *QUICK, stdin="One?")
+        assert done.exit_code == 0, done.err
+        assert "Slow (OTHER) beside Swift, turn by turn." in done.out
+        assert len(re.findall(r" x +\d+\.\d+ m?s +\d+\.\d+ m?s +\d+\.\d\d x$", done.out, re.MULTILINE)) == 2
+        last = beside.services.benchmarks.last
+        assert last is not None and last.model_ids == ("swift", "slow")
+        assert [row.id for row in beside.do(beside.services.benchmarks.history())[:2]][::-1] == [
+            row.id for row in last.rows
+        ]
+
+    def test_its_refusals_are_told_in_its_own_words(self, inglenook: Inglenook, beside: House) -> None:
+        done = inglenook("bench", "dodo")
+        assert (done.exit_code, "does not exist here" in done.err) == (1, True)
+
+
+def test_the_report_names_what_every_figure_depends_on() -> None:
+    row, now = run_of("parrot"), again(run_of("parrot"), 0.8, days=3, backend="llama.cpp 0.3.40")
+    row.backend = "llama.cpp 0.3.36"
+    text = "\n".join(lines_of([body_of(now, since([row, now], now))], COSTS))
+    for part in (
+        "Parrot, Q4_1: llama.cpp 0.3.40 on cpu, 2 threads; 4,096 tokens of context for 8 at once, KV in f16; Inglenook",
+        "Prompts: 2 from chats, about 34 tokens each, cold; answers of 8 tokens",
+        "20 % slower than on 3 March 2026, with 1 at once. Changed since: llama.cpp 0.3.36 → 0.3.40.",
+        "   4 at once  ######################################## 320 tokens/s",
+        "With 4 at once a million tokens cost 0.018 here, as long as it writes.",
+        "Above 10.09 million tokens a month, which are 8.8 hours of writing, this machine is cheaper than the API at ",
+    ):
+        assert part in text, text
+
+
+def test_disturbed_levels_are_marked_and_warm_prompts_told() -> None:
+    row = run_of("parrot")
+    told = {"num_others_tokens": 3, "num_cached_tokens": 5, "guessed_share": 0.12}
+    row.levels = [level | told for level in row.levels]
+    text = "\n".join(lines_of([body_of(row, None)], Costs()))
+    assert "1*" in text and "* Somebody was answered meanwhile" in text and "warm: 10 tokens were cached" in text
+    assert "Up to 12% of the tokens were guessed ahead" in text
+    assert "A MILLION" not in text
+
+
+def test_values_for_programs_hold_prices_and_no_infinity() -> None:
+    [run] = as_values([body_of(run_of("parrot"), None)], COSTS)["runs"]
+    assert [each["cheaper"] for each in run["prices"]] == ["above", "above"]
+    [never] = as_values([body_of(run_of("parrot"), None)], Costs(watts=9e6, kwh_price=9, api_price=1))["runs"]
+    assert json.loads(json.dumps(never))["prices"][0] == {
+        "concurrency": 1, "per_million": never["prices"][0]["per_million"], "cheaper": "never",
+        "million_tokens_per_month": None, "hours_per_month": None,
+    }
+
+
+def test_the_line_of_progress() -> None:
+    status = {
+        "state": "measuring", "fraction": 0.5, "model_name": "Parrot", "concurrency": 4, "repetition": 2,
+        "repetitions": 3, "tokens_per_s": 84.4, "about_s": 61.0,
+    }
+    bar = "[############------------]"
+    assert progress_of(status, True) == (
+        f"{bar}  50%  Parrot  4 at once  2 of 3  84 tokens/s before  about 1 min 1 s left"
+    )
+    assert "warming up" in progress_of(status | {"concurrency": 0}, False)

@@ -1,0 +1,129 @@
+"""What is to be measured: one model or two, on which questions, how often. On the Measure page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from nicegui.element import Element
+
+from app.errors import AppError, InvalidInput
+from app.language import Said
+from app.services.bench_prompts import Prompts, prompts_in
+from app.services.bench_status import MAX_TOKENS, NUM_REPETITIONS, BenchWish
+from app.services.container import Services
+from store.errors import StoreError
+from store.tables import Model
+from ui.components.choice import Choice
+from ui.components.dialog import show_problem
+from ui.components.elements import button, tag
+from ui.components.native import SelectField, TextField
+from ui.language import t, told
+from ui.words import model_label
+
+OWN, TYPED = "own", "typed"
+
+
+class BenchForm:
+    """Of one open page. `models`: those that write; one of them at least."""
+
+    def __init__(
+        self, services: Services, user_id: str, models: Sequence[Model], model_id: str, against: str, own: Prompts
+    ) -> None:
+        self._services = services
+        self._user_id = user_id
+        self._source = OWN
+        self._problems: dict[str, Element] = {}
+        names = {each.id: model_label(each) for each in models}
+        with tag("form", "nk-card nk-settings").on("submit.prevent", self._start, args=[]):
+            with tag("div", "nk-settings-grid"):
+                self._model = self._select("models", t("bench-model"), names, model_id)
+                if len(names) > 1:
+                    beside = {"": t("bench-alone")} | names
+                    self._against: SelectField | None = self._select("against", t("bench-against"), beside, against)
+                else:
+                    self._against = None
+                with tag("div", "nk-field"):
+                    tag("span", "nk-lab", t("bench-questions"))
+                    own_name = t("bench-ours" if own.source == "built-in" else "bench-yours", count=len(own.texts))
+                    Choice(t("bench-questions"), {OWN: own_name, TYPED: t("bench-typed")}, OWN, self._choose)
+                    tag("p", "nk-hint", t("bench-ours-about" if own.source == "built-in" else "bench-yours-about"))
+            with tag("div") as self._typed_place:
+                self._typed = TextField(t("bench-typed-label"), hint=t("bench-typed-about"), rows=5)
+            self._typed_place.set_visibility(False)
+            with tag("div", "nk-settings-grid"):
+                self._levels = TextField(
+                    t("bench-levels"), hint=t("bench-levels-about"), placeholder=t("bench-levels-auto"),
+                )
+                self._tokens = TextField(
+                    t("bench-tokens"), str(MAX_TOKENS), hint=t("bench-tokens-about"), input_mode="numeric"
+                )
+                self._repetitions = TextField(
+                    t("bench-times-each"), str(NUM_REPETITIONS), hint=t("bench-times-about"), input_mode="numeric"
+                )
+            self._problems |= {
+                "levels": self._levels.problem, "max_tokens": self._tokens.problem,
+                "repetitions": self._repetitions.problem, "prompts": self._typed.problem,
+            }
+            self._problem = tag("div")
+            with tag("div", "nk-row nk-settings-end"):
+                self._button = button(t("bench-start"), "nk-btn-primary", icon_name="gauge", kind="submit")
+                tag("p", "nk-hint nk-bench-promise", t("bench-promise"))
+
+    def show(self, *, is_running: bool) -> None:
+        if bool(self._button.props.get("aria-disabled")) != is_running:
+            if is_running:
+                self._button.props["aria-disabled"] = "true"
+            else:
+                del self._button.props["aria-disabled"]
+
+    def _select(self, name: str, label: str, names: dict[str, str], chosen: str) -> SelectField:
+        async def choose(_chosen: str) -> None:
+            show_problem(self._problems[name], None)
+
+        with tag("div"):
+            field = SelectField(label, names, chosen if chosen in names else next(iter(names)), choose)
+            self._problems[name] = tag("div")
+        return field
+
+    async def _choose(self, source: str) -> None:
+        self._source = source
+        self._typed_place.set_visibility(source == TYPED)
+
+    async def _start(self) -> None:
+        for place in (*self._problems.values(), self._problem):
+            show_problem(place, None)
+        try:
+            await self._services.benchmarks.start(await self._wish())
+        except (AppError, StoreError) as error:
+            field = error.field if isinstance(error, InvalidInput) else None
+            show_problem(self._problems.get(field or "", self._problem), told(error))
+
+    async def _wish(self) -> BenchWish:
+        """Raises InvalidInput for what is no number."""
+        against = self._against.value if self._against is not None else ""
+        prompts = (
+            Prompts(prompts_in(self._typed.value), "given") if self._source == TYPED
+            else await self._services.benchmarks.own_prompts(self._user_id)
+        )
+        return BenchWish(
+            model_ids=(self._model.value, *([against] if against else [])),
+            prompts=prompts,
+            levels=_numbers(self._levels.value, "levels"),
+            max_tokens=_number(self._tokens.value, MAX_TOKENS, "max_tokens"),
+            repetitions=_number(self._repetitions.value, NUM_REPETITIONS, "repetitions"),
+        )
+
+
+def _numbers(text: str, field: str) -> tuple[int, ...]:
+    parts = [each for each in re.split(r"[\s,;]+", text) if each]
+    if not all(re.fullmatch(r"\d{1,6}", each) for each in parts):
+        raise InvalidInput(Said("bench-no-numbers"), field=field)
+    return tuple(int(each) for each in parts)
+
+
+def _number(text: str, default: int, field: str) -> int:
+    numbers = _numbers(text, field)
+    if len(numbers) > 1:
+        raise InvalidInput(Said("bench-no-numbers"), field=field)
+    return numbers[0] if numbers else default
