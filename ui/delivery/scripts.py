@@ -1,4 +1,4 @@
-"""The one script of every page: socket.io, our part of Quasar with its languages, NiceGUI, and our own three.
+"""The one script of every page: socket.io, our part of Quasar with its languages, NiceGUI, and our own.
 
 Vue stays a file of its own: it is a module, and the others are not.
 """
@@ -10,7 +10,7 @@ import json
 from ui.delivery.files import ASSETS, NICEGUI_ADDRESS, MadeFile, nicegui_file, version_of
 
 LANGUAGES = ("en-US", "de")         # of Quasar's own few words; others are fetched
-OURS = [ASSETS / "scripts" / name for name in ("frame.js", "focus.js", "web_app.js")]
+OURS = [ASSETS / "scripts" / name for name in ("escape.js", "frame.js", "focus.js", "web_app.js")]
 QUASAR = ASSETS / "vendor" / "quasar" / "index.js"
 WHOLE_QUASAR = {
     "script": f"{NICEGUI_ADDRESS}/quasar.umd.prod.js",
