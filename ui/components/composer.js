@@ -111,7 +111,7 @@ export default {
       writtenOn = "";
     }
     this.$nextTick(() => {
-      this.grow();
+      if (this.text) this.grow();
       this.focus();
       this.isGone = this.begins && sessionStorage.getItem(TEMPORARY_KEY) !== null; // now, so that it is heard
     });

@@ -5,6 +5,7 @@ import { drag, keys, Layout, Pages, renaming, SideMenu, SideSearch, selection } 
 const t = (...said) => window.nkWords.t(...said);
 const OPEN_KEY = "inglenook.folders";
 const SPARE = 8; // rows above and below what is in sight
+const LIST_PART = 0.75; // of the window's height, until the list is laid out
 const NARROW = "(max-width: 53.6875em), (pointer: coarse)";
 
 // In px: rows grow with their reader's size of text.
@@ -94,7 +95,7 @@ export default {
     this.narrow = matchMedia(NARROW);
     return {
       open: new Set(open), view: "list", searching: false, current: null, menuKey: null,
-      top: 0, height: window.innerHeight, row: rowHeight(this.narrow), stamp: 0,
+      top: 0, height: window.innerHeight * LIST_PART, row: rowHeight(this.narrow), stamp: 0,
     };
   },
   computed: {
@@ -155,11 +156,9 @@ export default {
     this.currentAt = 0; // where the row stands that had the keyboard
   },
   mounted() {
-    this.observer = new ResizeObserver(this.look);
+    this.observer = new ResizeObserver(() => (this.look(), this.load())); // at first once it is laid out, and not before
     this.observer.observe(this.$el);
     document.addEventListener("keydown", this.anywhere);
-    this.look();
-    this.load();
   },
   unmounted() {
     this.observer.disconnect();
