@@ -72,7 +72,7 @@ def _judge_safetensors(path: Path, adapters: Sequence[Adapter]) -> Judgement:
     """Damaged files are told before what cannot be run."""
     header = read_safetensors(path)
     if adapters:
-        raise ModelLoadError("Adapters act on GGUF files only. Add the model without them.")
+        raise ModelLoadError(Told("adapter-gguf"))
     return Judgement(
         path=path,
         file_format="safetensors",

@@ -46,7 +46,7 @@ async def load_engine(spec: ModelSpec, limits: LoadLimits) -> Engine:
     try:
         return await _load(spec, spec.own_limits.over(limits))
     except OSError as error:            # a file that went away meanwhile, or no process to be had for the trial
-        raise ModelLoadError(f"{spec.name} could not be loaded: {error}. Try again.") from error
+        raise ModelLoadError(Told("load-failed", model=spec.name, detail=str(error))) from error
 
 
 async def plan_load(spec: ModelSpec, limits: LoadLimits) -> MemoryPlan:
@@ -71,7 +71,7 @@ async def _load(spec: ModelSpec, limits: LoadLimits) -> Engine:
 
     if await asyncio.to_thread(select_backend, spec.path) == "torch":
         if spec.adapters:
-            raise ModelLoadError(f"{spec.name} is in safetensors, where adapters do not act yet. Add it without them.")
+            raise ModelLoadError(Told("adapter-safetensors", model=spec.name))
         return await start_torch(spec, await asyncio.to_thread(inspect_machine), limits)
     header = await asyncio.to_thread(read_header, spec.path)
     if not header.has_tokenizer:
@@ -81,9 +81,7 @@ async def _load(spec: ModelSpec, limits: LoadLimits) -> Engine:
     machine = await asyncio.to_thread(inspect_machine)
     if header.pooling:
         if adapters:
-            raise ModelLoadError(
-                f"{spec.name} embeds texts; adapters act only on models that write. Add it again without them."
-            )
+            raise ModelLoadError(Told("adapter-embedding", model=spec.name))
         return await start_embedding(spec, header, machine, limits)
     main_gpu, gpu = await choose_gpu(limits)
     facts = with_draft(facts_of(spec, header, adapters, limits), draft_header)
@@ -123,7 +121,7 @@ async def choose_gpu(limits: LoadLimits) -> tuple[int, DeviceFacts | None]:
         raise ModelLoadError(Told("no-gpu", layers=limits.gpu_layers))
     if limits.main_gpu is not None and limits.main_gpu >= len(gpus) > 0:
         known = ", ".join(f"{index} is {gpu.name} ({gpu.description})" for index, gpu in enumerate(gpus))
-        raise ModelLoadError(f"main_gpu is set to {limits.main_gpu}; here {known}. Choose one of them.")
+        raise ModelLoadError(Told("no-such-gpu", number=limits.main_gpu, known=known))
     if not gpus:
         return 0, None
     freest = max(range(len(gpus)), key=lambda index: gpus[index].free_bytes)

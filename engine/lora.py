@@ -14,6 +14,7 @@ from pathlib import Path
 from engine.errors import ModelLoadError
 from engine.gguf import Facts, GgufHeader
 from engine.gguf_reader import TensorInfo, read_raw_header
+from engine.told import Told
 
 MAX_SCALE = 100.0                      # either way; useful ones are near 1
 
@@ -31,10 +32,10 @@ class Adapter:
 
     def __post_init__(self) -> None:
         if not math.isfinite(self.scale) or abs(self.scale) > MAX_SCALE:
-            raise ModelLoadError(
-                f"{self.path.name} cannot act with the scale {self.scale}. "
-                f"Give a number of {-MAX_SCALE:g} to {MAX_SCALE:g}."
-            )
+            raise ModelLoadError(Told(
+                "adapter-scale", file=self.path.name, scale=str(self.scale),
+                low=f"{-MAX_SCALE:g}", high=f"{MAX_SCALE:g}",
+            ))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,22 +55,20 @@ def read_adapters(adapters: Sequence[Adapter], base: GgufHeader) -> list[Adapter
 
 def read_adapter(path: Path) -> AdapterHeader:
     if not path.is_file():
-        raise ModelLoadError(f"There is no adapter {path}. Put the file there, or add the model again without it.")
+        raise ModelLoadError(Told("adapter-missing", path=str(path)))
     raw = read_raw_header(path)
     facts = Facts(path.name, raw.metadata)
     if facts.text("general.type") != "adapter":
-        raise ModelLoadError(f"{path.name} is no adapter. Choose a LoRA adapter in the GGUF format.")
+        raise ModelLoadError(Told("adapter-none", file=path.name))
     if (kind := facts.text("adapter.type")) != "lora":
-        raise ModelLoadError(f"{path.name} is an adapter of the kind {kind[:40]!r}; only 'lora' can be used.")
+        raise ModelLoadError(Told("adapter-kind", file=path.name, kind=repr(kind[:40])))
     if "adapter.alora.invocation_tokens" in raw.metadata:
-        raise ModelLoadError(
-            f"{path.name} acts from certain words on (aLoRA), which this version cannot do. Take a plain LoRA."
-        )
+        raise ModelLoadError(Told("adapter-alora", file=path.name))
     alpha = raw.metadata.get("adapter.lora.alpha", 0.0)
     if not isinstance(alpha, float) or not math.isfinite(alpha):
-        raise ModelLoadError(f"{path.name} has an adapter.lora.alpha that is no number. It is damaged: get it again.")
+        raise ModelLoadError(Told("adapter-alpha", file=path.name))
     if not raw.tensors:
-        raise ModelLoadError(f"{path.name} holds no weights. Take another adapter.")
+        raise ModelLoadError(Told("adapter-empty", file=path.name))
     return AdapterHeader(path=path, architecture=facts.text("general.architecture"), tensors=raw.tensors)
 
 
@@ -77,10 +76,10 @@ def check_fits(adapter: AdapterHeader, base: GgufHeader) -> None:
     """Each pair of matrices must stand beside a weight of the base, and multiply to its shape."""
     name = adapter.path.name
     if adapter.architecture != base.architecture:
-        raise ModelLoadError(
-            f"{name} is an adapter for the architecture {adapter.architecture[:40]!r}, and {base.path.name} has "
-            f"{base.architecture!r}. Choose the model that it was made for."
-        )
+        raise ModelLoadError(Told(
+            "adapter-architecture", file=name, kind=repr(adapter.architecture[:40]), base=base.path.name,
+            other=repr(base.architecture),
+        ))
     weights = {tensor.name: tensor for tensor in base.tensors}
     factors = {tensor.name: tensor for tensor in adapter.tensors}
     for tensor in adapter.tensors:
@@ -89,9 +88,9 @@ def check_fits(adapter: AdapterHeader, base: GgufHeader) -> None:
         elif tensor.name.endswith(_NORM):
             continue
         else:
-            raise ModelLoadError(f"{name} holds {tensor.name!r}, which is no part of a LoRA adapter. Take another.")
+            raise ModelLoadError(Told("adapter-part", file=name, tensor=repr(tensor.name)))
         if tensor.type.name in _NO_FACTOR:
-            raise ModelLoadError(f"{name} has {tensor.name!r} in the type {tensor.type.name}. Convert it to F16.")
+            raise ModelLoadError(Told("adapter-type", file=name, tensor=repr(tensor.name), kind=tensor.type.name))
         _check_pair(name, weight_name, factors, weights, base)
 
 
@@ -100,13 +99,10 @@ def _check_pair(
 ) -> None:
     a, b = factors.get(weight_name + _A), factors.get(weight_name + _B)
     if a is None or b is None:
-        raise ModelLoadError(f"{name} has one of two matrices for {weight_name!r}. It is damaged: get it again.")
+        raise ModelLoadError(Told("adapter-half", file=name, tensor=repr(weight_name)))
     weight = weights.get(weight_name)
     if weight is None or not _multiply(a, b, weight):
-        raise ModelLoadError(
-            f"{name} does not fit {base.path.name}: its matrices for {weight_name!r} have no weight of that shape "
-            "there. Choose the model that it was made for."
-        )
+        raise ModelLoadError(Told("adapter-unfit", file=name, base=base.path.name, tensor=repr(weight_name)))
 
 
 def _multiply(a: TensorInfo, b: TensorInfo, weight: TensorInfo) -> bool:

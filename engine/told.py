@@ -113,6 +113,59 @@ SENTENCES: Final[Mapping[str, str]] = {
     "file-no-gguf": "{file} is called .gguf but is not a GGUF file. Download it again.",
     "file-no-model-folder": "{file} is a folder without a model. Choose a file, or another folder.",
     "file-no-model": "{file} is no model that can be run here. Take a GGUF file.",
+    # adapters (LoRA)
+    "adapter-missing": "There is no adapter {path}. Put the file there, or add the model again without it.",
+    "adapter-none": "{file} is no adapter. Choose a LoRA adapter in the GGUF format.",
+    "adapter-kind": "{file} is an adapter of the kind {kind}; only 'lora' can be used.",
+    "adapter-alora": "{file} acts from certain words on (aLoRA), which this version cannot do. Take a plain LoRA.",
+    "adapter-alpha": "{file} has an adapter.lora.alpha that is no number. It is damaged: get it again.",
+    "adapter-empty": "{file} holds no weights. Take another adapter.",
+    "adapter-architecture": (
+        "{file} is an adapter for the architecture {kind}, and {base} has {other}. Choose the model that it was made "
+        "for."
+    ),
+    "adapter-part": "{file} holds {tensor}, which is no part of a LoRA adapter. Take another.",
+    "adapter-type": "{file} has {tensor} in the type {kind}. Convert it to F16.",
+    "adapter-half": "{file} has one of two matrices for {tensor}. It is damaged: get it again.",
+    "adapter-unfit": (
+        "{file} does not fit {base}: its matrices for {tensor} have no weight of that shape there. Choose the model "
+        "that it was made for."
+    ),
+    "adapter-scale": "{file} cannot act with the scale {scale}. Give a number of {low} to {high}.",
+    "adapter-safetensors": "{model} is in safetensors, where adapters do not act yet. Add it without them.",
+    "adapter-embedding": "{model} embeds texts; adapters act only on models that write. Add it again without them.",
+    "adapter-gguf": "Adapters act on GGUF files only. Add the model without them.",
+    # loading
+    "load-failed": "{model} could not be loaded: {detail}. Try again.",
+    "no-such-gpu": "main_gpu is set to {number}; here {known}. Choose one of them.",
+    # folders in the safetensors format
+    "folder-no-tokenizer": "{folder} has no tokenizer.json. Download the model again, with all its files.",
+    "folder-no-weights": "{folder} holds no .safetensors file. Download the model again.",
+    "folder-file-missing": "{file} is missing in {folder}. Download the model again: only that is fetched.",
+    "folder-family": (
+        "{folder} is of the kind {kind}, which is not among those that run here from safetensors ({known}). Take the "
+        "GGUF file of the same model."
+    ),
+    "kind-unnamed": "without a name",
+    "folder-config": "{folder}/config.json lacks or misstates {detail}. Download the model again.",
+    "folder-config-wrong": "{folder}/config.json misstates {detail}. Download the model again.",
+    "folder-quantised": (
+        "{folder} is quantised in a way that does not run here: {detail}. Take the original, its GGUF file, or one in "
+        "GPTQ or AWQ with 4 bits."
+    ),
+    "folder-file-large": "{file} of {folder} is far too large. Download the model again.",
+    "folder-file-unreadable": (
+        "{file} of {folder} cannot be read: {detail}. Choose the model's whole folder, or download it again."
+    ),
+    "folder-file-broken": "{file} of {folder} is broken: {detail}. Download it again.",
+    "folder-file-unusable": "{file} of {folder} cannot be used: {detail}. Download it again.",
+    "folder-file-empty": "{file} of {folder} holds no settings. Download the model again.",
+    "folder-tensor-missing": "{folder} lacks the tensor {tensor}. Download the model again.",
+    "folder-tensor-shape": (
+        "{tensor} of {folder} is {shape}, though config.json says {wanted}. Download the model again."
+    ),
+    "folder-tensor-unreadable": "{tensor} of {folder} cannot be read: {detail}. Download the model again.",
+    "safetensors-cut-off": "{file} is no whole safetensors file: {detail}. Download it again.",
     # trying a model
     "trial-slow": "{model} gave no token in {seconds} s, so it was given up. Take a smaller model.",
     "trial-crashed": (

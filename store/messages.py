@@ -7,10 +7,11 @@ other. The rest are for the server's own generations, which were checked when th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypedDict, Unpack
 
-from sqlalchemy import update
+from sqlalchemy import bindparam, update
 from sqlmodel import Session, col, select
 
 from store import conversations
@@ -253,10 +254,24 @@ def _write_answer(session: Session, conversation: Conversation, parent_id: str, 
 
 # --- writing an answer as it comes -----------------------------------------------------------------------------------
 
+_SAVE_PROGRESS = (
+    update(Message)
+    .where(col(Message.id) == bindparam("row_id"), col(Message.status) == MessageStatus.STREAMING)
+    .values(content=bindparam("text"), reasoning=bindparam("thought"))
+)
 
-def save_progress(session: Session, message_id: str, content: str, reasoning: str = "") -> bool:
-    """The text so far. False if the message is gone or no longer STREAMING; nothing is then written."""
-    return _update_streaming(session, {"content": _whole(content), "reasoning": _whole(reasoning)}, message_id) == 1
+def save_progress(session: Session, texts: Mapping[str, tuple[str, str]]) -> set[str]:
+    """(The text so far, the thought) of each, by id. Of those that it gives, gone or ended, nothing is written."""
+    rows = [
+        {"row_id": message_id, "text": _whole(content), "thought": _whole(reasoning)}
+        for message_id, (content, reasoning) in texts.items()
+    ]
+    num_saved = session.connection().execute(_SAVE_PROGRESS, rows).rowcount
+    if num_saved == len(rows):
+        return set()
+    written = select(Message.id).where(col(Message.id).in_(texts), Message.status == MessageStatus.STREAMING)
+    left: set[str] = set(session.exec(written).all())
+    return texts.keys() - left
 
 
 def finish(

@@ -47,7 +47,7 @@ COMMANDS = (        # in the order in which they are shown
     Command("commands", ("mod+k",)),
     Command("search", ("mod+shift+f",), icon="search"),
     Command("composer", ("shift+escape",), needs=".nk-composer textarea"),
-    Command("stop", ("escape",), Where.COMPOSER, icon="square", needs=ANSWER_BEING_WRITTEN),
+    Command("stop", ("escape",), Where.COMPOSER, icon="square", needs=ANSWER_BEING_WRITTEN),    # escape.js acts first
     Command("edit", ("arrowup",), Where.EMPTY_COMPOSER, icon="pencil", needs="[data-nk-edit-mine]"),
     Command("copy", ("mod+shift+c",), icon="copy", needs=COPY_ANSWER),
     Command("undo", ("mod+z",), Where.EMPTY, icon="undo-2", needs=UNDO),

@@ -1,4 +1,4 @@
-"""Saves an answer while it is written. Owned by its run in `GenerationService`.
+"""Saves answers while they are written. Made and owned by `GenerationService`; one `AnswerSaver` a run.
 
 On the event loop; the saving itself is a store thread's."""
 
@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import structlog
 
@@ -21,35 +22,74 @@ SAVE_INTERVAL_S = 0.7           # a crash loses no more than this of an answer
 log = structlog.get_logger(__name__)
 
 
-class AnswerSaver:
-    """Writes the text so far, SAVE_INTERVAL_S after the first change since the last time.
+class Progress:
+    """Writes the texts so far of all answers of one database, SAVE_INTERVAL_S after the first change since last time.
 
-    `db` is where the answer's chat is kept.
+    Together: a transaction costs a millisecond of the processor, however many rows it has.
     """
 
-    def __init__(self, db: Database, generation: Generation, *, on_gone: Callable[[], object]) -> None:
-        self._db = db
-        self._generation = generation
-        self._on_gone = on_gone         # the message is no longer there to be written
+    def __init__(self, db: Database) -> None:
+        self.db = db
+        self._changed: dict[str, AnswerSaver] = {}      # by their messages' ids
         self._timer: asyncio.TimerHandle | None = None
         self._saving: asyncio.Task[None] | None = None
 
-    def touch(self) -> None:
+    def touch(self, saver: AnswerSaver) -> None:
+        self._changed[saver.generation.message_id] = saver
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(SAVE_INTERVAL_S, self._begin)
 
+    async def leave(self, saver: AnswerSaver) -> None:
+        """Returns when nothing of it is on its way any more."""
+        self._changed.pop(saver.generation.message_id, None)
+        if self._saving is not None:
+            await asyncio.wait({self._saving})
+
+    def _begin(self) -> None:
+        self._timer = None
+        if self._saving is None:
+            self._saving = asyncio.create_task(self._save())
+        else:                           # the disk is slow: again later
+            self._timer = asyncio.get_running_loop().call_later(SAVE_INTERVAL_S, self._begin)
+
+    async def _save(self) -> None:
+        savers, self._changed = self._changed, {}
+        texts = {each: (saver.generation.text, saver.generation.reasoning) for each, saver in savers.items()}
+        gone: set[str] = set()
+        try:
+            if texts:
+                gone = await self.db.run(messages.save_progress, texts)
+        except StoreError:
+            log.warning("the texts so far could not be saved", num_answers=len(texts), exc_info=True)
+            for saver in savers.values():
+                self.touch(saver)
+        finally:
+            self._saving = None
+        for message_id in gone:
+            savers[message_id].on_gone()
+
+
+@dataclass(slots=True, eq=False)
+class AnswerSaver:
+    """Of one answer. `progress` is of the database in which its chat is kept."""
+
+    progress: Progress
+    generation: Generation
+    on_gone: Callable[[], object]       # the message is no longer there to be written
+
+    def touch(self) -> None:
+        """It has changed."""
+        self.progress.touch(self)
+
     async def keep_summary(self, message_id: str, summary: str) -> None:
         """Of the branch down to that message, for later answers."""
-        await self._db.run(messages.save_summary, message_id, summary)
+        await self.progress.db.run(messages.save_summary, message_id, summary)
 
     async def finish(self, status: MessageStatus, error: str | None) -> None:
         """All of it, and how it ended. Raises StoreError."""
-        if self._timer is not None:
-            self._timer.cancel()
-        if self._saving is not None:
-            await self._saving
-        generation = self._generation
-        await self._db.run(
+        await self.progress.leave(self)
+        generation = self.generation
+        await self.progress.db.run(
             messages.finish,
             generation.message_id,
             status,
@@ -57,28 +97,6 @@ class AnswerSaver:
             reasoning=generation.reasoning,
             **_columns(generation, error),
         )
-
-    def _begin(self) -> None:
-        self._timer = None
-        if self._saving is None:
-            self._saving = asyncio.create_task(self._save())
-        else:
-            self.touch()                # the disk is slow: again later
-
-    async def _save(self) -> None:
-        generation = self._generation
-        try:
-            is_there = await self._db.run(
-                messages.save_progress, generation.message_id, generation.text, generation.reasoning
-            )
-        except StoreError:
-            log.warning("the text so far could not be saved", message_id=generation.message_id, exc_info=True)
-            is_there = True
-            self.touch()
-        finally:
-            self._saving = None
-        if not is_there:
-            self._on_gone()
 
 
 def _columns(generation: Generation, error: str | None) -> messages.AnswerStats:

@@ -21,9 +21,9 @@ class GenerationState(StrEnum):
     ENDED = "ended"                 # `status` says how; the store has it all
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class GenerationStats:
-    """Known as the answer goes; all of it at its end."""
+    """Known as the answer goes; all of it at its end. `GenerationService` writes it, at each token."""
 
     model_version: str | None = None
     finish_reason: str | None = None
@@ -115,4 +115,4 @@ class Generation:
 
 
 def utf16_length(text: str) -> int:
-    return len(text) + sum(character > "\uffff" for character in text)
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2

@@ -15,7 +15,7 @@ import structlog
 
 from app.errors import AppError, said
 from app.language import Said
-from app.services.answer_saver import AnswerSaver
+from app.services.answer_saver import AnswerSaver, Progress
 from app.services.changes import Change, Changes
 from app.services.context import FittedQuestion, Question, fit_into_window
 from app.services.engines import EngineRegistry, ModelState
@@ -48,6 +48,7 @@ class GenerationService:
         self._engines = engines
         self._changes = changes
         self._on_ended: list[Callable[[Generation], None]] = []
+        self._progress: dict[Database, Progress] = {}
         self._paces: defaultdict[str, Pace] = defaultdict(Pace)     # by model id
         self._runs: dict[str, _Run] = {}            # by the answer's message id, ended ones for KEPT_AFTER_END_S more
 
@@ -78,7 +79,8 @@ class GenerationService:
             reasoning=answer.reasoning if answer.content else "",       # without a word of text it begins anew
             stats=_stats_so_far(answer),
         )
-        saver = AnswerSaver(home, generation, on_gone=lambda: self._cancel(answer.id, MessageStatus.STOPPED))
+        progress = self._progress.setdefault(home, Progress(home))
+        saver = AnswerSaver(progress, generation, lambda: self._cancel(answer.id, MessageStatus.STOPPED))
         writing = asyncio.create_task(self._write(generation, question, saver), name=f"write {answer.id}")
         whole = asyncio.create_task(self._see_through(generation, writing, saver), name=f"answer {answer.id}")
         self._runs[answer.id] = _Run(generation, writing, whole)
@@ -129,7 +131,7 @@ class GenerationService:
             fitted = await self._fitted(engine, generation, question, saver)
             generation.state, generation.num_to_read = GenerationState.WAITING, _num_to_read(engine, question, fitted)
             generation.announce()
-            generation.stats = replace(stats, model_version=engine.info.version)
+            stats.model_version = engine.info.version
             begun_s, first_token_s = clock(), None
             async with aclosing(engine.chat(fitted.request)) as deltas:
                 async for delta in deltas:
@@ -139,9 +141,8 @@ class GenerationService:
                         first_token_s = clock()
                     self._take(generation, delta, spent_s + clock() - started_s)
                     saver.touch()
-            usage = generation.stats
-            if first_token_s is not None and usage.prompt_tokens is not None:
-                pace.learn_reading(usage.prompt_tokens - (usage.cached_tokens or 0), first_token_s - begun_s)
+            if first_token_s is not None and stats.prompt_tokens is not None:
+                pace.learn_reading(stats.prompt_tokens - (stats.cached_tokens or 0), first_token_s - begun_s)
                 pace.learn_answer(clock() - begun_s)
 
     async def _fitted(
@@ -179,16 +180,16 @@ class GenerationService:
 
     def _take(self, generation: Generation, delta: Delta, elapsed_s: float) -> None:
         stats = generation.stats
+        stats.duration_s = elapsed_s
+        stats.completion_tokens += delta.num_tokens
         if delta.num_tokens and stats.time_to_first_token_s is None:
-            stats = replace(stats, time_to_first_token_s=elapsed_s)
+            stats.time_to_first_token_s = elapsed_s
         if delta.reasoning and not generation.text:
-            stats = replace(stats, reasoning_s=elapsed_s - (stats.time_to_first_token_s or elapsed_s))
-        stats = replace(stats, completion_tokens=stats.completion_tokens + delta.num_tokens, duration_s=elapsed_s)
+            stats.reasoning_s = elapsed_s - (stats.time_to_first_token_s or elapsed_s)
         if delta.finish_reason is not None:
-            stats = replace(stats, finish_reason=delta.finish_reason.value)
+            stats.finish_reason = delta.finish_reason.value
         if delta.usage is not None:
-            stats = replace(stats, prompt_tokens=delta.usage.prompt_tokens, cached_tokens=delta.usage.cached_tokens)
-        generation.stats = stats
+            stats.prompt_tokens, stats.cached_tokens = delta.usage.prompt_tokens, delta.usage.cached_tokens
         generation.queue_position = delta.queue_position
         if delta.num_tokens:
             generation.state = GenerationState.WRITING

@@ -5,6 +5,7 @@
 import { build } from "esbuild";
 import { createHash } from "node:crypto";
 import { copyFile, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { compiled } from "./compiled.mjs";
 
 const OUT = new URL("../vendor/markdown/", import.meta.url);
 const WORDS_OUT = new URL("../vendor/words/", import.meta.url);
@@ -23,7 +24,7 @@ const markdown = await build({
   external: ["./katex.js"],
   format: "esm",
 });
-await build({ ...STYLE, entryPoints: ["sidebar/index.js"], outdir: SIDEBAR_OUT.pathname, format: "esm" }); // ours alone
+await build({ ...STYLE, plugins: [compiled("sidebar")], entryPoints: ["sidebar/index.js"], outdir: SIDEBAR_OUT.pathname, format: "esm" }); // ours alone
 const words = await build({ ...STYLE, entryPoints: ["words/index.js"], outdir: WORDS_OUT.pathname, format: "iife" });
 await writeStyles();
 await writeLicences(OUT, markdown.metafile);
@@ -68,6 +69,6 @@ async function digest() {
   const hash = createHash("sha256");
   const sources = [];
   for (const folder of ["markdown", "sidebar", "words"]) sources.push(...(await readdir(folder)).sort().map((name) => `${folder}/${name}`));
-  for (const name of ["build.mjs", "package-lock.json", ...sources]) hash.update(await readFile(name));
+  for (const name of ["build.mjs", "compiled.mjs", "package-lock.json", ...sources]) hash.update(await readFile(name));
   return hash.digest("hex");
 }

@@ -14,6 +14,14 @@ const ofThePage = {
   },
 };
 
+// QLayout has both watch the page, for headers and drawers that are left out. Each lays it out while it is put together.
+const withoutObservers = {
+  name: "no observers",
+  setup({ onLoad }) {
+    onLoad({ filter: /\/Q(?:Scroll|Resize)Observer\.js$/ }, () => ({ contents: "export default { render: () => null };" }));
+  },
+};
+
 const { version } = JSON.parse(await readFile(`${SOURCE}/package.json`, "utf8"));
 const entry = await readFile("quasar/index.js", "utf8");
 const files = await readdir(`${SOURCE}/src/components`, { recursive: true });
@@ -25,7 +33,7 @@ await mkdir(OUT, { recursive: true });
 await build({
   entryPoints: ["quasar/index.js"],
   outdir: OUT.pathname,
-  plugins: [ofThePage],
+  plugins: [ofThePage, withoutObservers],
   bundle: true,
   format: "iife",
   target: "es2022",

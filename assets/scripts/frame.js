@@ -21,6 +21,8 @@ function showMenu(open) {
   if (!menu() || menu().classList.contains("open") === open) return;
   const hadFocus = menu().contains(document.activeElement);
   menu().classList.toggle("open", open);
+  if (open) window.nkEscape.opened(menu(), () => showMenu(false));
+  else window.nkEscape.closed(menu());
   document.querySelector(".nk-main").inert = open;
   if (open) menu().querySelector("[data-nk-close-menu]").focus();
   else if (hadFocus) document.querySelector("[data-nk-open-menu]").focus();
@@ -86,7 +88,6 @@ document.addEventListener("keydown", (event) => {
   const radios = event.target.closest("[role=radiogroup]");
   if (list) walkMenu(event, list);
   else if (radios) walkRadios(event, radios);
-  else if (event.key === "Escape") showMenu(false);
 });
 
 // A menu or a form that has just opened: its first item has the focus, so that a screen reader says what it is.

@@ -362,7 +362,7 @@ async def test_what_a_crash_left_is_interrupted_at_the_next_start(services: Serv
     from store import messages
 
     turn = await services.db.run(messages.start_conversation, user_id, "Title", "Hi", model_id="parrot")
-    await services.db.run(messages.save_progress, turn.answer.id, "Half an ans")
+    await services.db.run(messages.save_progress, {turn.answer.id: ("Half an ans", "")})
     await services.start()
     answer = await services.chat.message(user_id, turn.answer.id)
     assert (answer.status, answer.content) == (MessageStatus.INTERRUPTED, "Half an ans")

@@ -129,8 +129,12 @@ def test_why_a_chat_template_is_refused_is_told_in_the_reader_s_language_also_wh
 def test_the_engine_says_nothing_of_files_and_memory_past_its_sentences() -> None:
     """What people see most: a model that is added, found or loaded."""
     engine = APP.parent / "engine"
+    names = (
+        "select", "memory", "gguf_reader", "chat_template", "template_limits", "lora", "load", "judge",
+        *(f"backends/torch/{name}" for name in ("folder", "config", "tokenizer", "weights")),
+    )
     plain = [
-        f"{name}.py:{node.lineno}" for name in ("select", "memory", "gguf_reader", "chat_template", "template_limits")
+        f"{name}.py:{node.lineno}" for name in names
         for node in ast.walk(ast.parse((engine / f"{name}.py").read_text(encoding="utf-8")))
         if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and node.exc.args
         if isinstance(node.exc.func, ast.Name) and node.exc.func.id in vars(engine_errors)

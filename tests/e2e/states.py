@@ -66,20 +66,17 @@ def furnished(server: Server, name: str) -> str:
     return ids[0]
 
 
-
-
-async def leave(page: Page) -> None:
-    """Whatever lies over the page; the phone's sidebar after what was in it."""
+async def leave(page: Page, *, blurred: bool = False) -> None:
+    """Whatever lies over the page, and its modes, by Escape; `blurred`: with the focus nowhere each time."""
     over = page.locator(
         "dialog[open], .q-dialog, .q-menu, .nk-slash, .nk-drawer.open, .nk-edit, .nk-search, [role=toolbar], "
-        ".nk-side.open"
+        ".nk-back, .nk-side.open"
     )
-    back = page.get_by_role("button", name="Back to chats")
-    if await back.count():
-        await back.click()
 
     async def is_gone() -> bool:
         if await over.count():
+            if blurred:
+                await page.evaluate("document.activeElement.blur()")
             await page.keyboard.press("Escape")
             await page.evaluate("new Promise((done) => setTimeout(done, 100))")
         return not await over.count()

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, Locator, Page, expect
 
+from app.services.models import STARTER_ID
 from tests.e2e.conftest import Server, sign_in
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
@@ -245,6 +246,7 @@ async def test_a_preset_sets_up_new_chats_and_comes_back_when_deleted(server: Se
 
 async def test_a_temporary_chat_leaves_no_byte_behind(fresh_server: Server, browser: Browser) -> None:
     name = fresh_server.add_user(admin=True)
+    fresh_server.command("models", "set", STARTER_ID, "--context", "256")      # answers as short as the window
     page = await sign_in(browser, fresh_server.start(), name)
     await ask(page, "Please remember the kept word quillonite. " * 8)
     await page.get_by_role("link", name="New chat").first.click()

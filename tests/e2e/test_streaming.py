@@ -6,7 +6,7 @@ import asyncio
 import re
 
 import pytest
-from playwright.async_api import Browser, Page, expect
+from playwright.async_api import Browser, Page, Route, expect
 
 from tests.e2e.conftest import Server, sign_in, until
 
@@ -53,6 +53,25 @@ async def test_a_lost_network_comes_back_to_the_same_answer(server: Server, brow
     [(content,)] = server.query("select content from message where id = ?", answer_id)
     await expect(page.get_by_label("Stop", exact=True)).to_have_count(0)
     assert await _copied_text(page) == content
+
+
+async def test_a_line_that_was_refused_comes_back_as_soon_as_somebody_looks(server: Server, browser: Browser) -> None:
+    name = server.add_user()
+    page = await sign_in(browser, server, name)
+    await page.evaluate("delete window.SharedWorker")       # its line would not be refused below
+    tries: list[str] = []
+
+    async def refuse(route: Route) -> None:
+        tries.append(route.request.url)
+        await route.fulfill(status=503)
+
+    await page.route("**/ui/stream/**", refuse)
+    answer_id = await ask(page, server, name, LONG)
+    await is_over(server, answer_id)
+    await until(lambda: len(tries) > 3, "it is tried more and more rarely")
+    await page.unroute("**/ui/stream/**")
+    await page.evaluate("dispatchEvent(new Event('focus'))")
+    await expect(page.get_by_label("Try again")).to_be_visible(timeout=4000)      # the next try would be after 10 s
 
 
 async def test_stop_works_from_another_tab_and_keeps_what_was_written(server: Server, browser: Browser) -> None:

@@ -137,14 +137,20 @@ def test_nothing_is_appended_to_an_answer_that_is_being_written(session: Session
 
 def test_progress_is_saved_until_the_answer_ends(session: Session, anna: User) -> None:
     answer = messages.start_conversation(session, anna.id, "Greetings", "Hello?", model_id="m").answer
-    assert messages.save_progress(session, answer.id, "Hel", "Say hello.")
+    other = messages.start_conversation(session, anna.id, "Greetings", "Hi?", model_id="m").answer
+    assert messages.save_progress(session, {answer.id: ("Hel", "Say hello."), other.id: ("Hi", "")}) == set()
+    session.refresh(answer)
     assert (answer.content, answer.reasoning, answer.status) == ("Hel", "Say hello.", MessageStatus.STREAMING)
     assert messages.finish(
         session, answer.id, MessageStatus.STOPPED, content="Hello", reasoning="Say hello.", finish_reason="stop",
         model_version="m.gguf 98 MB", prompt_tokens=12, cached_tokens=4, completion_tokens=2, duration_s=0.5,
     )
     assert (answer.content, answer.status, answer.prompt_tokens) == ("Hello", MessageStatus.STOPPED, 12)
-    assert not messages.save_progress(session, answer.id, "late")
+    texts = {answer.id: ("late", ""), "nobody": ("", ""), other.id: ("Hi!", "")}
+    assert messages.save_progress(session, texts) == {answer.id, "nobody"}
+    for each in (answer, other):
+        session.refresh(each)
+    assert other.content == "Hi!"
     assert not messages.finish(session, answer.id, MessageStatus.COMPLETE, content="late")
     assert (answer.content, answer.status) == ("Hello", MessageStatus.STOPPED)
 
@@ -169,7 +175,8 @@ def test_an_ended_answer_can_go_on(session: Session, anna: User) -> None:
 def test_after_a_crash_what_was_being_written_is_interrupted_with_its_text(session: Session, anna: User) -> None:
     done = start(session, anna).answer
     cut = messages.start_conversation(session, anna.id, "Greetings", "Hello?", model_id="m").answer
-    messages.save_progress(session, cut.id, "Hel")
+    messages.save_progress(session, {cut.id: ("Hel", "")})
+    session.refresh(cut)
     assert messages.interrupt_streaming(session) == 1
     assert (cut.content, cut.status) == ("Hel", MessageStatus.INTERRUPTED)
     assert done.status is MessageStatus.COMPLETE

@@ -74,7 +74,7 @@ def test_the_bundle_carries_its_licences() -> None:
 def test_the_bundle_is_built_from_what_is_here() -> None:
     digest = hashlib.sha256()
     sources = [path for folder in ("markdown", "sidebar", "words") for path in sorted((BUNDLE / folder).iterdir())]
-    for path in [BUNDLE / "build.mjs", BUNDLE / "package-lock.json", *sources]:
+    for path in [*(BUNDLE / name for name in ("build.mjs", "compiled.mjs", "package-lock.json")), *sources]:
         digest.update(path.read_bytes())
     for folder in ("markdown", "sidebar", "words"):
         built_from = (ASSETS / "vendor" / folder / "SOURCES.txt").read_text(encoding="utf-8").strip()

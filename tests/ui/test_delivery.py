@@ -16,6 +16,7 @@ from ui.delivery.files import NICEGUI_ADDRESS, nicegui_file
 from ui.delivery.scripts import QUASAR, SCRIPT
 from ui.delivery.styles import LEFT_OUT, SHEET, trimmed
 from ui.delivery.template import derived, use_derived_template
+from ui.delivery.templates import TEMPLATE, with_renders
 
 UNUSED = re.compile(r"\.q-(?:btn|tab)(?![a-z])")
 
@@ -54,6 +55,18 @@ async def test_a_component_asked_for_by_itself_is_the_very_same(ada: Person) -> 
             response = await browser.get(address, headers={"Accept": "*/*"})
             assert response.text == f'export {{ {name} as default }} from "{file.address}";'
             assert response.headers["cache-control"] == "no-store"
+
+
+def test_no_template_of_ours_is_left_for_the_browser_to_compile() -> None:
+    folders = (OURS, *modules.FOLDERS.values())
+    sources = [path.read_text(encoding="utf-8") for folder in folders for path in folder.glob("*.js")]
+    assert sum(len(TEMPLATE.findall(source)) for source in sources) > 15
+    assert not [left for source in sources for left in TEMPLATE.findall(with_renders(source))], "make bundle"
+
+
+def test_a_template_that_was_changed_since_is_left_to_the_browser() -> None:
+    changed = "export default { template: `<p>Nobody compiled this.</p>` };"
+    assert with_renders(changed) == changed
 
 
 def test_every_component_of_ours_is_of_the_form_that_can_be_joined() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, MutableMapping
 from typing import Any
 
 import pytest
@@ -17,7 +17,7 @@ from engine.backends.scripted_tokenizer import THINKING_TEMPLATE, ByteTokenizer
 from store.tables import MessageStatus
 from tests.ui.conftest import PARIS, Home, Person
 from ui.answer_events import Place, followed
-from ui.stream import with_pings
+from ui.stream import EventStream
 
 FAMILY = "👨‍👩‍👧‍👦 漢字 ñ"
 
@@ -196,10 +196,14 @@ async def test_a_silent_line_is_kept_alive(monkeypatch: pytest.MonkeyPatch) -> N
         await speak.wait()
         yield "data: 1\n\n"
 
-    lines = with_pings(slow())     # type: ignore[arg-type]
-    assert await anext(lines) == ": ping\n\n"
-    speak.set()
-    while (line := await anext(lines)) == ": ping\n\n":
-        pass
-    assert line == "data: 1\n\n"
-    assert [line async for line in lines] == []
+    sent: list[bytes] = []
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        sent.append(message.get("body", b""))
+        if len(sent) == 3:
+            speak.set()
+
+    await EventStream(slow()).stream_response(send)     # type: ignore[arg-type]
+    head, *lines = sent
+    assert head == b"" and lines[0] == lines[1] == b": ping\n\n"
+    assert [line for line in lines if line != b": ping\n\n"] == [b"data: 1\n\n", b""]

@@ -128,7 +128,7 @@ export default {
   },
   mounted() {
     this.view = new MarkdownView(this.$refs.prose, this.messageId);
-    this.callOff = inTurn(() => this.render());
+    this.callOff = inTurn(() => this.render(), this.text.length);
     if (this.writing) this.listen();
   },
   unmounted() {

@@ -6,7 +6,6 @@ const KEEP_LONG_MS = 500;
 const COMMAND = /(?:^|\s)\/([\p{L}\p{N}_-]{0,40})$/u; // what stands before the caret while a prompt is being chosen
 const TEMPORARY_KEY = "inglenook.temporary"; // of thread.js
 const CHARS_A_TOKEN = 4; // of text in Latin letters; of others, about one
-const OVER_PAGE = ".q-menu, .q-dialog, dialog[open], .nk-drawer.open, .nk-side.open, [data-nk-over]"; // Esc is theirs
 
 // On a phone the keyboard would cover the page before it was seen.
 const HAS_KEYBOARD = matchMedia("(hover: hover)");
@@ -23,7 +22,7 @@ document.addEventListener("selectionchange", () => {
 export default {
   template: `
     <form class="nk-composer" :class="{ 'is-temporary': temporary }" @submit.prevent="submit">
-      <div v-if="isChoosing" class="nk-slash" data-nk-over>
+      <div v-if="isChoosing" class="nk-slash">
         <div v-if="found.length" role="listbox" :id="listId" :aria-label="t('composer-prompts')" ref="list">
           <div v-for="(prompt, index) in found" :key="prompt.id" role="option" class="nk-nav" :class="{ on: index === active }" :id="listId + index"
                :aria-selected="String(index === active)" @mousemove="active = index" @mousedown.prevent @click="choose(prompt)">
@@ -44,12 +43,13 @@ export default {
           <svg class="nk-i nk-i-16" aria-hidden="true"><use href="#nk-brain"/></svg>{{ t("composer-think") }}</button>
         <span class="nk-grow"></span>
         <span v-if="length" class="nk-length nk-num">{{ length }}</span>
-        <button v-if="writing" type="button" class="nk-send stop" :aria-label="t('composer-stop')" :title="t('composer-stop')" @click="stop">
+        <button v-if="writing" v-escape="stop" type="button" class="nk-send stop" :aria-label="t('composer-stop')" :title="t('composer-stop')" @click="stop">
           <svg class="nk-i nk-i-16" aria-hidden="true"><use href="#nk-square"/></svg></button>
         <button v-else type="submit" class="nk-send" :aria-label="t('composer-send')" :title="t('composer-send')" :disabled="!text.trim() || sending">
           <svg class="nk-i nk-i-20" aria-hidden="true"><use href="#nk-arrow-up"/></svg></button>
       </div>
     </form>`,
+  directives: { escape: window.nkEscape.directive },
   props: {
     placeholder: String,
     writing: Boolean,
@@ -111,14 +111,14 @@ export default {
       writtenOn = "";
     }
     this.$nextTick(() => {
-      this.grow();
+      if (this.text) this.grow();
       this.focus();
       this.isGone = this.begins && sessionStorage.getItem(TEMPORARY_KEY) !== null; // now, so that it is heard
     });
-    this.listen("addEventListener");
+    window.addEventListener("nk-insert", this.inserted);
   },
   unmounted() {
-    this.listen("removeEventListener");
+    window.removeEventListener("nk-insert", this.inserted);
     clearTimeout(this.keeping);
     this.taken?.();
     if (this.sending) {
@@ -127,10 +127,6 @@ export default {
     } else this.keep();
   },
   methods: {
-    listen(how) {
-      document[how]("keydown", this.pressedAnywhere);
-      window[how]("nk-insert", this.inserted);
-    },
     focus() {
       if (HAS_KEYBOARD.matches) this.$refs.box.focus();
     },
@@ -174,10 +170,6 @@ export default {
         event.preventDefault();
         [...document.querySelectorAll("[data-nk-edit-mine]")].at(-1)?.click();
       }
-    },
-    pressedAnywhere(event) {
-      if (event.key !== "Escape" || event.defaultPrevented || event.isComposing || !this.writing) return;
-      if (!document.querySelector(OVER_PAGE)) this.stop();
     },
     submit() {
       if (!this.text.trim() || this.sending || this.writing) return;

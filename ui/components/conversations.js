@@ -5,6 +5,7 @@ import { drag, keys, Layout, Pages, renaming, SideMenu, SideSearch, selection } 
 const t = (...said) => window.nkWords.t(...said);
 const OPEN_KEY = "inglenook.folders";
 const SPARE = 8; // rows above and below what is in sight
+const LIST_PART = 0.75; // of the window's height, until the list is laid out
 const NARROW = "(max-width: 53.6875em), (pointer: coarse)";
 
 // In px: rows grow with their reader's size of text.
@@ -12,23 +13,24 @@ const rowHeight = (narrow) => Math.round((narrow.matches ? 2.75 : 2.125) * parse
 
 export default {
   components: { SideMenu, SideSearch },
+  directives: { escape: window.nkEscape.directive },
   mixins: [selection, drag, keys, renaming],
   template: `
     <div class="nk-sidebar" @dragend="dragEnd">
-      <SideSearch v-if="searching" :folders="outline.folders" :tags="outline.tags" :models="outline.models" :active="active" @close="closeSearch" @open="openHit"/>
+      <SideSearch v-if="searching" v-escape="closeSearch" :folders="outline.folders" :tags="outline.tags" :models="outline.models" :active="active" @close="closeSearch" @open="openHit"/>
       <template v-else>
         <nav class="nk-side-act" :aria-label="t('sidebar-new-chat')">
           <a class="nk-nav strong" href="/" data-nk-new-chat data-nk-close-menu @click.exact.prevent="$emit('new-chat')">
             <svg class="nk-i" aria-hidden="true"><use href="#nk-square-pen"/></svg><span>{{ t('sidebar-new-chat') }}</span><kbd>{{ keysNew }}</kbd></a>
           <button type="button" class="nk-nav" ref="search" data-nk-search @click="searching = true">
             <svg class="nk-i" aria-hidden="true"><use href="#nk-search"/></svg><span>{{ t('sidebar-search') }}</span><kbd>{{ keysSearch }}</kbd></button>
-          <button v-if="view === 'archive'" type="button" class="nk-nav nk-back" @click="show('list')">
+          <button v-if="view === 'archive'" v-escape="() => show('list')" type="button" class="nk-nav nk-back" @click="show('list')">
             <svg class="nk-i" aria-hidden="true"><use href="#nk-chevron-left"/></svg><span>{{ t('sidebar-archive-back') }}</span></button>
         </nav>
         <div v-if="dragging?.ids && !outline.pinned" class="nk-drop-pin" :class="{ over: over === pinZone.key }" @dragover="dragOver(pinZone, $event)" @dragleave="dragLeave" @drop="drop(pinZone, $event)">
           <svg class="nk-i" aria-hidden="true"><use href="#nk-pin"/></svg>{{ t('sidebar-pin') }}</div>
         <form v-if="renaming && renamingAway" class="nk-rename nk-side-act" @submit.prevent="endRename(true)">
-          <label class="nk-input nk-input-sm"><input ref="titleAway" v-model="title" maxlength="200" dir="auto" :aria-label="t('sidebar-new-title')" @keydown.esc.stop="endRename(false)" @blur="saveRename"></label></form>
+          <label class="nk-input nk-input-sm"><input ref="titleAway" v-model="title" maxlength="200" dir="auto" :aria-label="t('sidebar-new-title')" v-escape="() => endRename(false)" @blur="saveRename"></label></form>
         <div class="nk-side-scroll" ref="scroll" @scroll.passive="look" @keydown="key">
           <div class="nk-side-rows" :role="layout.num && !isEmpty ? 'treegrid' : null" :aria-label="t(view === 'archive' ? 'sidebar-archive-name' : 'sidebar-chats')" aria-multiselectable="true"
             :aria-rowcount="layout.num" :style="{ height: layout.height + 'px' }">
@@ -45,7 +47,7 @@ export default {
               <div v-else-if="renaming === item.key" role="row" class="nk-rename nk-at" :style="at(item)" :aria-rowindex="item.position + 1" :aria-level="(item.depth ?? 0) + 1">
                 <span role="gridcell" class="nk-cell"><form class="nk-grow" @submit.prevent="endRename(true)">
                   <label class="nk-input nk-input-sm"><input ref="title" v-model="title" maxlength="200" dir="auto" :aria-label="t('sidebar-new-title')"
-                    @keydown.esc.stop="endRename(false)" @blur="saveRename"></label></form></span></div>
+                    v-escape="() => endRename(false)" @blur="saveRename"></label></form></span></div>
               <div v-else role="row" class="nk-nav nk-at" :data-key="item.key" :style="at(item)" :aria-rowindex="item.position + 1" :aria-level="(item.depth ?? 0) + 1"
                 :aria-selected="item.row ? String(selected.has(item.row.id)) : null" :aria-expanded="item.type === 'folder' ? String(item.isOpen) : null"
                 :class="{ on: item.row && item.row.id === active, chosen: item.row && selected.has(item.row.id), over: over === item.overKey }"
@@ -75,7 +77,7 @@ export default {
             </template>
           </div>
         </div>
-        <div v-if="selecting" class="nk-side-bar" role="toolbar" :aria-label="t('sidebar-selected', { count: selected.size })" @keydown.esc.stop="select([])">
+        <div v-if="selecting" class="nk-side-bar" role="toolbar" :aria-label="t('sidebar-selected', { count: selected.size })" v-escape="() => select([])">
           <span class="nk-grow" role="status">{{ t('sidebar-selected', { count: selected.size }) }}</span>
           <button v-for="each in bar" :key="each.icon" type="button" class="nk-ib" :aria-label="each.label" :title="each.label" :aria-haspopup="each.menu ? 'menu' : null" @click="each.go($event.currentTarget)">
             <svg class="nk-i" aria-hidden="true"><use :href="'#nk-' + each.icon"/></svg></button>
@@ -93,7 +95,7 @@ export default {
     this.narrow = matchMedia(NARROW);
     return {
       open: new Set(open), view: "list", searching: false, current: null, menuKey: null,
-      top: 0, height: window.innerHeight, row: rowHeight(this.narrow), stamp: 0,
+      top: 0, height: window.innerHeight * LIST_PART, row: rowHeight(this.narrow), stamp: 0,
     };
   },
   computed: {
@@ -154,11 +156,9 @@ export default {
     this.currentAt = 0; // where the row stands that had the keyboard
   },
   mounted() {
-    this.observer = new ResizeObserver(this.look);
+    this.observer = new ResizeObserver(() => (this.look(), this.load())); // at first once it is laid out, and not before
     this.observer.observe(this.$el);
     document.addEventListener("keydown", this.anywhere);
-    this.look();
-    this.load();
   },
   unmounted() {
     this.observer.disconnect();

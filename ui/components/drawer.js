@@ -6,9 +6,8 @@ const { t } = window.nkWords;
 export default {
   template: `
     <div class="nk-drawer-room">
-      <div v-if="open" class="nk-drawer-scrim" @click="close"></div>
-      <div class="nk-drawer" :class="{ open }" :role="isWide ? 'complementary' : 'dialog'" :aria-modal="isWide ? null : 'true'" :aria-label="title" :inert="!open" ref="panel"
-        @keydown.esc.stop="close">
+      <div v-if="open" v-escape="close" class="nk-drawer-scrim" @click="close"></div>
+      <div class="nk-drawer" :class="{ open }" :role="isWide ? 'complementary' : 'dialog'" :aria-modal="isWide ? null : 'true'" :aria-label="title" :inert="!open" ref="panel">
         <header class="nk-drawer-top">
           <h2 tabindex="-1" ref="title">{{ title }}</h2>
           <button type="button" class="nk-ib" :aria-label="t('drawer-close')" :title="t('drawer-close')" @click="close">
@@ -17,6 +16,7 @@ export default {
         <div class="nk-drawer-in"><slot></slot></div>
       </div>
     </div>`,
+  directives: { escape: window.nkEscape.directive },
   props: { title: String },
   emits: ["open"],
   data() {
@@ -48,7 +48,8 @@ export default {
       this.$nextTick(() => this.$refs.title.focus({ preventScroll: true }));
     },
     close() {
-      const hadFocus = this.$refs.panel.contains(document.activeElement) || !WIDE.matches;
+      const { activeElement } = document;
+      const hadFocus = this.$refs.panel.contains(activeElement) || activeElement === document.body || !WIDE.matches;
       this.open = false;
       this.told();
       if (hadFocus) document.querySelector("[data-nk-drawer]")?.focus();

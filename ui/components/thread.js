@@ -34,8 +34,7 @@ export default {
   mounted() {
     this.observer = new ResizeObserver(() => this.settle());
     this.observer.observe(this.$refs.inner);
-    this.observer.observe(this.$refs.pane);
-    this.settle();
+    this.observer.observe(this.$refs.pane); // which settles it once it is laid out, and not before
     if (this.temporary) sessionStorage.setItem(TEMPORARY_KEY, "");
     else sessionStorage.removeItem(TEMPORARY_KEY);
   },

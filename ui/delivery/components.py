@@ -18,6 +18,7 @@ from nicegui.dependencies import JsComponent, js_components
 
 from ui.delivery.files import MadeFile
 from ui.delivery.modules import FOLDERS, alias, joined, shared_worker
+from ui.delivery.templates import with_renders
 
 OURS = Path(__file__).resolve().parent.parent / "components"
 OF_NICEGUI = frozenset({"dark_mode.js", "input.js", "timer.js"})
@@ -38,7 +39,7 @@ class Part:
     @classmethod
     def of(cls, component: JsComponent) -> Part | None:
         """None for a file that cannot be joined."""
-        source = component.path.read_text(encoding="utf-8")
+        source = with_renders(component.path.read_text(encoding="utf-8"))
         imports = _IMPORT.findall(source)
         bindings = [f'const {{ {names.replace(" as ", ": ")} }} = {alias(module)};' for names, module in imports]
         rest, num_exports = _EXPORT.subn("return ", _IMPORT.sub("", source))

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ui.delivery.files import ASSETS, MadeFile
+from ui.delivery.templates import with_renders
 
 TALK = ASSETS / "scripts" / "talk"              # what messages share
 # By the name under which components import them.
@@ -37,7 +38,7 @@ class _Joiner:
         """The constant that holds what this module exports."""
         constant = "from_" + re.sub(r"\W", "_", name)
         if name not in self.pieces:
-            source = (self.folder / name).read_text(encoding="utf-8")
+            source = with_renders((self.folder / name).read_text(encoding="utf-8"))
             bindings = [self._bind(names, module) for names, module in _IMPORT.findall(source)]
             handed_on = _HANDED_ON.findall(source)
             bindings += [self._bind(names, module) for names, module in handed_on]

@@ -1,4 +1,4 @@
-"""The one script of every page: socket.io, our part of Quasar with its languages, NiceGUI, and our own three.
+"""The one script of every page: socket.io, our part of Quasar with its languages, NiceGUI, and our own.
 
 Vue stays a file of its own: it is a module, and the others are not.
 """
@@ -10,7 +10,8 @@ import json
 from ui.delivery.files import ASSETS, NICEGUI_ADDRESS, MadeFile, nicegui_file, version_of
 
 LANGUAGES = ("en-US", "de")         # of Quasar's own few words; others are fetched
-OURS = [ASSETS / "scripts" / name for name in ("frame.js", "focus.js", "web_app.js")]
+OURS = [ASSETS / "scripts" / name for name in ("escape.js", "frame.js", "focus.js", "web_app.js")]
+AHEAD = ASSETS / "scripts" / "ahead.js"        # of no use but in here
 QUASAR = ASSETS / "vendor" / "quasar" / "index.js"
 WHOLE_QUASAR = {
     "script": f"{NICEGUI_ADDRESS}/quasar.umd.prod.js",
@@ -28,6 +29,7 @@ def _made() -> str:
         QUASAR.read_text(encoding="utf-8"),
         *(nicegui_file(f"lang/{language}.umd.prod.js") for language in LANGUAGES),
         nicegui_file("nicegui.js"),
+        AHEAD.read_text(encoding="utf-8"),
         *(path.read_text(encoding="utf-8") for path in OURS),
     ])
 
@@ -37,4 +39,4 @@ def _without_source_map(script: str) -> str:
 
 
 OURS_ALONE = [f"/assets/scripts/{path.name}?v={version_of([path])}" for path in OURS]
-SCRIPT = MadeFile("page.js", "text/javascript", version_of([*OURS, QUASAR]), _made)
+SCRIPT = MadeFile("page.js", "text/javascript", version_of([AHEAD, *OURS, QUASAR]), _made)

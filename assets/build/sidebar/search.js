@@ -136,8 +136,7 @@ export const SideSearch = {
       const links = [...this.$refs.hits.querySelectorAll(".nk-hit")];
       const at = links.indexOf(document.activeElement);
       const isField = event.target === this.$refs.field;
-      if (event.key === "Escape") this.$emit("close");
-      else if (event.key === "Enter" && isField && !event.isComposing) links[0]?.click();
+      if (event.key === "Enter" && isField && !event.isComposing) links[0]?.click();
       else if (event.key === "ArrowDown" && (isField || at >= 0)) links[Math.min(at + 1, links.length - 1)]?.focus();
       else if (event.key === "ArrowUp" && at >= 0) (links[at - 1] ?? this.$refs.field).focus();
       else if (event.key === "Home" && at >= 0) links[0].focus();

@@ -12,7 +12,7 @@ export const isHalfEdited = (messageId) => sessionStorage.getItem(keyOf(messageI
 
 export const Editor = {
   template: `
-    <form class="nk-edit" @submit.prevent="take" @keydown.esc.prevent.stop="leave" @keydown.enter="press">
+    <form class="nk-edit" v-escape="leave" @submit.prevent="take" @keydown.enter="press">
       <textarea ref="field" v-model="text" rows="1" dir="auto" :aria-label="label" :aria-describedby="reason ? id : null" :aria-invalid="reason ? 'true' : null" @input="change"></textarea>
       <p v-if="reason" class="nk-hint bad" role="alert" :id="id"><svg class="nk-i nk-i-14" aria-hidden="true"><use href="#nk-circle-alert"/></svg><span>{{ reason }}</span></p>
       <div class="nk-edit-acts">
@@ -21,6 +21,7 @@ export const Editor = {
         <button type="submit" class="nk-btn nk-btn-primary nk-btn-sm" :disabled="!text.trim() || sending" :title="keys">{{ action }}</button>
       </div>
     </form>`,
+  directives: { escape: window.nkEscape.directive },
   inject: { keepsDrafts: { from: "nkKeepsDrafts", default: () => () => false } },
   props: { messageId: String, original: String, label: String, action: String, hint: String, refused: String },
   emits: ["take", "leave"],

@@ -12,7 +12,11 @@ function ownLine() {
   const hub = new Hub(prefix);
   document.addEventListener("visibilitychange", () => hub.pause(document.hidden));
   hub.pause(document.hidden);
-  return { follow: (id, { offset, thought }) => hub.join(hand, id, offset, thought), leave: (id) => hub.leave(hand, id) };
+  return {
+    follow: (id, { offset, thought }) => hub.join(hand, id, offset, thought),
+    leave: (id) => hub.leave(hand, id),
+    wake: () => hub.wake(),
+  };
 }
 
 function sharedLine() {
@@ -30,6 +34,7 @@ function sharedLine() {
   return {
     follow: (id, place) => worker.port.postMessage({ follow: id, ...place }),
     leave: (id) => worker.port.postMessage({ leave: id }),
+    wake: () => worker.port.postMessage({ wake: true }),
   };
 }
 
@@ -40,6 +45,9 @@ function theLine() {
     return ownLine();
   }
 }
+
+addEventListener("focus", () => line?.wake());
+document.addEventListener("visibilitychange", () => document.hidden || line?.wake());
 
 // `place` answers with { offset, thought }: how much is here already. Returns how to stop.
 export function follow(id, place, take) {

@@ -2,7 +2,7 @@
 // six connections to a host and a seventh tab would not even load; or in the page, where there are no such workers.
 // A reader joins with what it has: offsets are absolute, so that what comes twice does no harm.
 const RETRY_MS = 1500;
-const MOST_RETRY_MS = 60_000; // where the server answers, but refuses: who signs in again gets a new page anyway
+const MOST_RETRY_MS = 10_000; // where the server answers, but refuses
 
 export class Hub {
   constructor(prefix) {
@@ -13,6 +13,7 @@ export class Hub {
     this.timer = 0;
     this.paused = false;
     this.retryMs = RETRY_MS;
+    addEventListener("online", () => this.wake());
   }
 
   join(reader, id, offset, thought) {
@@ -35,6 +36,12 @@ export class Hub {
     this.paused = paused;
     if (paused) this.hangUp();
     else this.openSoon(0);
+  }
+
+  // Somebody looks, or the network is back: what waits for its next try waits no longer.
+  wake() {
+    this.retryMs = RETRY_MS;
+    if (this.timer) this.openSoon(0);
   }
 
   drop(id) {

@@ -5,8 +5,9 @@ const hub = new Hub(new URL(self.location).searchParams.get("prefix") ?? "");
 
 self.onconnect = ({ ports: [port] }) => {
   const reader = (event) => port.postMessage(event);
-  port.onmessage = ({ data: { follow, leave, offset, thought } }) => {
-    if (follow) hub.join(reader, follow, offset, thought);
+  port.onmessage = ({ data: { follow, leave, wake, offset, thought } }) => {
+    if (wake) hub.wake();
+    else if (follow) hub.join(reader, follow, offset, thought);
     else hub.leave(reader, leave);
   };
   port.postMessage({ name: "ready" });

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from engine.backends.torch.checkpoint_format import CheckpointFormat
 from engine.errors import ModelLoadError
+from engine.told import Told
 
 MAX_CONFIG_BYTES: Final = 4 << 20
 ROPE_KINDS: Final = frozenset({"default", "linear", "llama3", "longrope", "proportional"})
@@ -87,17 +88,13 @@ def read_config(folder: Path) -> DecoderConfig:
     family = str(raw.get("model_type", ""))
     if family not in _FAMILIES:
         known = ", ".join(sorted(_FAMILIES))
-        raise ModelLoadError(
-            f"{folder.name} is of the kind {family or 'without a name'}, which is not among those that run here from "
-            f"safetensors ({known}). Take the GGUF file of the same model."
-        )
+        kind = family or Told("kind-unnamed")
+        raise ModelLoadError(Told("folder-family", folder=folder.name, kind=kind, known=known))
     checkpoint = _checkpoint(folder, raw.get("quantization_config"))
     try:
         config = _FAMILIES[family](raw, _common(raw, family))
     except (KeyError, TypeError, ValueError) as error:
-        raise ModelLoadError(
-            f"{folder.name}/config.json lacks or misstates {error}. Download the model again."
-        ) from error
+        raise ModelLoadError(Told("folder-config", folder=folder.name, detail=str(error))) from error
     _check(config, folder)
     return replace(config, eos_token_ids=_eos(folder, raw), checkpoint=checkpoint)
 
@@ -108,10 +105,7 @@ def _checkpoint(folder: Path, raw: Any) -> CheckpointFormat | None:
     try:
         return CheckpointFormat.of(raw if isinstance(raw, dict) else {})
     except ValueError as error:
-        raise ModelLoadError(
-            f"{folder.name} is quantised in a way that does not run here: {error}. Take the original, its GGUF file, "
-            "or one in GPTQ or AWQ with 4 bits."
-        ) from error
+        raise ModelLoadError(Told("folder-quantised", folder=folder.name, detail=str(error))) from error
 
 
 # --- what all families share ------------------------------------------------------------------------------------------
@@ -211,7 +205,7 @@ def _check(config: DecoderConfig, folder: Path) -> None:
     if not wrong and config.num_heads % config.num_kv_heads:
         wrong = ["num_key_value_heads"]
     if wrong:
-        raise ModelLoadError(f"{folder.name}/config.json misstates {', '.join(wrong)}. Download the model again.")
+        raise ModelLoadError(Told("folder-config-wrong", folder=folder.name, detail=", ".join(wrong)))
 
 
 def _eos(folder: Path, raw: Mapping[str, Any]) -> tuple[int, ...]:
@@ -225,15 +219,14 @@ def _eos(folder: Path, raw: Mapping[str, Any]) -> tuple[int, ...]:
 def _read_json(path: Path) -> dict[str, Any]:
     try:
         if path.stat().st_size > MAX_CONFIG_BYTES:
-            raise ModelLoadError(f"{path.name} of {path.parent.name} is far too large. Download the model again.")
+            raise ModelLoadError(Told("folder-file-large", file=path.name, folder=path.parent.name))
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise ModelLoadError(
-            f"{path.name} of {path.parent.name} cannot be read: {error}. Choose the model's whole folder, or download "
-            "it again."
+            Told("folder-file-unreadable", file=path.name, folder=path.parent.name, detail=str(error))
         ) from error
     if not isinstance(content, dict):
-        raise ModelLoadError(f"{path.name} of {path.parent.name} holds no settings. Download the model again.")
+        raise ModelLoadError(Told("folder-file-empty", file=path.name, folder=path.parent.name))
     return content
 
 

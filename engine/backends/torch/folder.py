@@ -9,6 +9,7 @@ from typing import Final
 
 from engine.backends.torch.config import DecoderConfig, read_config
 from engine.errors import ModelLoadError
+from engine.told import Told
 
 ITEM_BYTES: Final = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
 FORMAT_BYTES: Final = {"fp8": 1.01, "int8": 1.01, "int4": 0.5 + 5 / 64}     # a number, with its share of the scales
@@ -48,7 +49,7 @@ def read_folder(path: Path) -> ModelFolder:
     config = read_config(path)
     files = weight_files(path)
     if not (path / "tokenizer.json").is_file():
-        raise ModelLoadError(f"{path.name} has no tokenizer.json. Download the model again, with all its files.")
+        raise ModelLoadError(Told("folder-no-tokenizer", folder=path.name))
     facts = [file.stat() for file in files]
     return ModelFolder(
         path=path,
@@ -65,13 +66,15 @@ def weight_files(folder: Path) -> list[Path]:
     if not index.is_file():
         files = sorted(folder.glob("*.safetensors"))
         if not files:
-            raise ModelLoadError(f"{folder.name} holds no .safetensors file. Download the model again.")
+            raise ModelLoadError(Told("folder-no-weights", folder=folder.name))
         return files
     try:
         names = sorted({str(name) for name in json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()})
     except (OSError, ValueError, KeyError, AttributeError, RecursionError) as error:
-        raise ModelLoadError(f"{index.name} of {folder.name} cannot be read: {error}. Download it again.") from error
+        raise ModelLoadError(
+            Told("folder-file-broken", file=index.name, folder=folder.name, detail=str(error))
+        ) from error
     for name in names:
         if Path(name).name != name or not (folder / name).is_file():
-            raise ModelLoadError(f"{name} is missing in {folder.name}. Download the model again: only that is fetched.")
+            raise ModelLoadError(Told("folder-file-missing", file=name, folder=folder.name))
     return [folder / name for name in names]

@@ -15,6 +15,7 @@ import structlog
 from tokenizers import Tokenizer as Encoder
 
 from engine.errors import ModelLoadError
+from engine.told import Told
 
 MAX_FILE_BYTES: Final = 128 << 20
 SPACE: Final = "\u2581"
@@ -123,7 +124,7 @@ def _encoder(source: str, path: Path) -> Encoder:
         encoder: Encoder = Encoder.from_str(source)
     except Exception as error:      # the library raises nothing more special
         raise ModelLoadError(
-            f"{path.name} of {path.parent.name} cannot be used: {error}. Download it again."
+            Told("folder-file-unusable", file=path.name, folder=path.parent.name, detail=str(error))
         ) from error
     encoder.no_padding()
     encoder.no_truncation()
@@ -133,12 +134,11 @@ def _encoder(source: str, path: Path) -> Encoder:
 def _read(path: Path) -> str:
     try:
         if path.stat().st_size > MAX_FILE_BYTES:
-            raise ModelLoadError(f"{path.name} of {path.parent.name} is far too large. Download the model again.")
+            raise ModelLoadError(Told("folder-file-large", file=path.name, folder=path.parent.name))
         return path.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         raise ModelLoadError(
-            f"{path.name} of {path.parent.name} cannot be read: {error}. Choose the model's whole folder, or download "
-            "it again."
+            Told("folder-file-unreadable", file=path.name, folder=path.parent.name, detail=str(error))
         ) from error
 
 
@@ -146,7 +146,9 @@ def _parsed(source: str, path: Path) -> dict[str, Any]:
     try:
         content = json.loads(source)
     except (ValueError, RecursionError) as error:
-        raise ModelLoadError(f"{path.name} of {path.parent.name} is broken: {error}. Download it again.") from error
+        raise ModelLoadError(
+            Told("folder-file-broken", file=path.name, folder=path.parent.name, detail=str(error))
+        ) from error
     return content if isinstance(content, dict) else {}
 
 

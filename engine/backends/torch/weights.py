@@ -22,6 +22,7 @@ from engine.backends.torch.config import DecoderConfig
 from engine.backends.torch.folder import weight_files
 from engine.backends.torch.quantised import Matrix, Quantised, joined, quantise
 from engine.errors import ModelLoadError
+from engine.told import Told
 
 # Where the text model's tensors hang in files that hold more than it.
 _PREFIXES: Final = ("model.", "language_model.model.", "model.language_model.")
@@ -94,7 +95,7 @@ def _opened(path: Path) -> Any:
     try:
         return safe_open(path, framework="pt", device="cpu")
     except (SafetensorError, OSError) as error:
-        raise ModelLoadError(f"{path.name} is no whole safetensors file: {error}. Download it again.") from error
+        raise ModelLoadError(Told("safetensors-cut-off", file=path.name, detail=str(error))) from error
 
 
 class _Shelf:
@@ -121,15 +122,19 @@ class _Shelf:
 
     def take(self, name: str, shape: tuple[int, ...]) -> Tensor:
         if name not in self._files:
-            raise ModelLoadError(f"{self._folder.name} lacks the tensor {name}. Download the model again.")
+            raise ModelLoadError(Told("folder-tensor-missing", folder=self._folder.name, tensor=name))
         file, full_name = self._files[name]
         found = tuple(file.get_slice(full_name).get_shape())
         if found != shape:
-            raise ModelLoadError(
-                f"{name} of {self._folder.name} is {found}, though config.json says {shape}. Download the model again."
-            )
+            raise self._other_shape(name, found, shape)
         tensor: Tensor = file.get_tensor(full_name)
         return tensor.to(self._device, self._dtype)
+
+    def _other_shape(self, name: str, shape: tuple[int, ...], wanted: tuple[int, ...]) -> ModelLoadError:
+        told = Told(
+            "folder-tensor-shape", tensor=name, folder=self._folder.name, shape=str(shape), wanted=str(wanted)
+        )
+        return ModelLoadError(told)
 
     def take_optional(self, name: str, shape: tuple[int, ...]) -> Tensor | None:
         return self.take(name, shape) if self.has(name) else None
@@ -142,9 +147,8 @@ class _Shelf:
         if all(piece is None for piece in pieces):
             return None
         if missing := [part for part, piece in zip(parts, pieces, strict=True) if piece is None]:
-            raise ModelLoadError(f"{self._folder.name} lacks {missing[0]}{end}. Download the model again.")
+            raise ModelLoadError(Told("folder-tensor-missing", folder=self._folder.name, tensor=missing[0] + end))
         return torch.cat([piece for piece in pieces if piece is not None])
-
 
     def matrix(self, whole: str, parts: tuple[str, ...], sizes: tuple[int, ...], columns: int) -> Matrix:
         """As `joined`, of weights, in the form that was asked for. Without `parts` there must be the whole."""
@@ -163,13 +167,10 @@ class _Shelf:
             matrix = read_matrix(lambda end: self._as_it_is(name + end), self._checkpoint, self._dtype)
         except ValueError as error:
             raise ModelLoadError(
-                f"{name} of {self._folder.name} cannot be read: {error}. Download the model again."
+                Told("folder-tensor-unreadable", tensor=name, folder=self._folder.name, detail=str(error))
             ) from error
         if tuple(matrix.shape) != (rows, columns):
-            raise ModelLoadError(
-                f"{name} of {self._folder.name} is {tuple(matrix.shape)}, though config.json says {(rows, columns)}. "
-                "Download the model again."
-            )
+            raise self._other_shape(name, tuple(matrix.shape), (rows, columns))
         return matrix
 
     def _as_it_is(self, name: str) -> Tensor | None:

@@ -16,7 +16,10 @@ WATCH = """
 (() => {
   const wanted = location.pathname.startsWith("/c/") ? ["textarea", ".nk-answer .prose > *"]
     : location.pathname === "/models" ? [".nk-mrow"] : ["textarea"];
-  const painted = () => setTimeout(() => { window.usable_ms ??= performance.now(); });
+  const painted = () => setTimeout(() => {
+    window.usable_ms ??= performance.now();
+    console.debug("usable", window.usable_ms);      // who asks for it before it is there, has the page work for that
+  });
   const look = () => {
     const isThere = window.did_handshake && wanted.every((each) => document.querySelector(each));
     requestAnimationFrame(isThere ? painted : look);
@@ -94,8 +97,9 @@ async def context_of(browser: Browser, url: str, person: Person) -> BrowserConte
 async def visit(context: BrowserContext, url: str) -> Visit:
     page = await context.new_page()
     wire = await Wire.of(page)
-    await page.goto(url)
-    usable_ms = await usable(page)
+    async with page.expect_console_message(lambda message: message.text.startswith("usable")) as said:
+        await page.goto(url)
+    usable_ms = float((await said.value).text.removeprefix("usable"))
     await page.wait_for_load_state("networkidle")
     await page.close()
     return Visit(wire, usable_ms)
