@@ -7,12 +7,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from engine.backends.torch.folder import ITEM_BYTES, ModelFolder, read_folder
+from engine.backends.torch.other_config import OtherConfig
 from engine.core import EngineCore
-from engine.errors import OutOfMemory
+from engine.errors import ModelLoadError, OutOfMemory
 from engine.hardware import Machine
 from engine.load_local import info_of, local_engine
 from engine.local import LocalEngine
-from engine.memory import GPU_WORKING_BYTES, LoadLimits, MemoryPlan, ModelFacts, WeightFormat, plan
+from engine.memory import GPU_WORKING_BYTES, LoadLimits, MemoryPlan, ModelFacts, WeightFormat, gib, plan
 from engine.model_spec import ModelSpec
 from engine.safetensors import read_safetensors
 from engine.told import Told
@@ -44,6 +45,7 @@ async def start_torch(spec: ModelSpec, machine: Machine, limits: LoadLimits) -> 
     folder = await asyncio.to_thread(read_folder, spec.path)
     device = await asyncio.to_thread(choose_device, machine, limits)
     memory_plan = _plan(spec, folder, device, limits)
+    _check_way_to(device, spec, folder, machine, limits)
     block_bytes = folder.kv_bytes_per_token(device.dtype) * BLOCK_TOKENS
     core = await _start_core(spec, folder, device, memory_plan, limits, machine)
     quantisation = (limits.weight_format or folder.format_name).upper()
@@ -73,6 +75,17 @@ async def _start_core(
     return await EngineCore.start(spec.model_id, lambda: TorchBackend(config), max_queue=limits.max_queue)
 
 
+def _check_way_to(
+    device: TorchDevice, spec: ModelSpec, folder: ModelFolder, machine: Machine, limits: LoadLimits
+) -> None:
+    """transformers makes its models in the host's memory. Raises OutOfMemory where there is too little of it."""
+    needed, usable = folder.weight_bytes(device.dtype), machine.available_bytes - limits.promised_bytes
+    if device.is_gpu and isinstance(folder.config, OtherConfig) and needed > usable:
+        raise OutOfMemory(Told(
+            "needs-host-memory", model=spec.name, needed=gib(needed), usable=gib(max(0, usable))
+        ))
+
+
 def _step_tokens(folder: ModelFolder, device: TorchDevice) -> int:
     """Of prompts in one step: as many as the plan has working memory for, and an eighth of what it leaves free."""
     if not device.is_gpu:
@@ -84,6 +97,8 @@ def _step_tokens(folder: ModelFolder, device: TorchDevice) -> int:
 
 def _plan(spec: ModelSpec, folder: ModelFolder, device: TorchDevice, limits: LoadLimits) -> MemoryPlan:
     """Raises OutOfMemory, which names the format of weights in which it would fit, if there is one."""
+    if limits.weight_format is not None and isinstance(folder.config, OtherConfig):
+        raise ModelLoadError(Told("family-weights", model=spec.name, kind=folder.config.family, id=spec.model_id))
     limits = _limits_on(device, limits)
     try:
         return plan(_facts(spec, folder, device, limits.weight_format), device.facts, limits)
@@ -100,7 +115,7 @@ def _fitting_format(
     spec: ModelSpec, folder: ModelFolder, device: TorchDevice, limits: LoadLimits
 ) -> WeightFormat | None:
     """The first of these in which it fits, where it is not quantised already."""
-    if not device.is_gpu or limits.weight_format is not None or folder.config.checkpoint is not None:
+    if not device.is_gpu or limits.weight_format is not None or not folder.takes_formats:
         return None
     for weight_format in SMALLER_FORMATS:
         try:

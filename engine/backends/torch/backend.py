@@ -15,8 +15,9 @@ import torch
 
 from engine.backends.base import BackendInfo, Tokenizer
 from engine.backends.torch.config import DecoderConfig, read_config
-from engine.backends.torch.decoder import Decoder
+from engine.backends.torch.decoder import AnyDecoder, Decoder
 from engine.backends.torch.flat_step import flatten
+from engine.backends.torch.model_config import ModelConfig
 from engine.backends.torch.operations import CudaOperations, PlainOperations, fits_kernels
 from engine.backends.torch.paged_kv import BLOCK_SIZE, PagedKv
 from engine.backends.torch.tokenizer import FolderTokenizer
@@ -30,6 +31,7 @@ from engine.step_sampler import StepSampler
 
 if TYPE_CHECKING:
     from engine.backends.torch.graph_decoder import GraphDecoder
+    from engine.backends.torch.transformers_model import PretrainedModel
 
 WARM_UP_TOKENS = 64
 _GREEDY = SamplingParams(temperature=0.0)
@@ -55,8 +57,8 @@ class TorchConfig:
 class LoadedModel:
     """What lies in the folder, on the device."""
 
-    config: DecoderConfig
-    weights: Weights
+    config: ModelConfig
+    weights: Weights | PretrainedModel      # of the kinds that our decoder knows; of all others
     tokenizer: Tokenizer
 
 
@@ -66,11 +68,14 @@ def load_model(config: TorchConfig) -> LoadedModel:
     tokenizer = FolderTokenizer(
         config.folder, vocab_size=described.vocab_size, eos_token_ids=described.eos_token_ids
     )
-    weights = read_weights(
-        config.folder, described, getattr(torch, config.dtype), torch.device(config.device),
-        weight_format=config.weight_format,
-    )
-    return LoadedModel(config=described, weights=weights, tokenizer=tokenizer)
+    dtype, device = getattr(torch, config.dtype), torch.device(config.device)
+    if isinstance(described, DecoderConfig):
+        weights = read_weights(config.folder, described, dtype, device, weight_format=config.weight_format)
+        return LoadedModel(config=described, weights=weights, tokenizer=tokenizer)
+    from engine.backends.torch.transformers_model import read_pretrained  # noqa: PLC0415 - it takes seconds to come
+
+    pretrained = read_pretrained(config.folder, described, dtype, device)
+    return LoadedModel(config=described, weights=pretrained, tokenizer=tokenizer)
 
 
 class _StepInterrupted(Exception):
@@ -87,11 +92,10 @@ class TorchBackend:
         self._device = torch.device(config.device)
         model = load(config)
         described, self._tokenizer = model.config, model.tokenizer
-        self._has_kernels = self._device.type == "cuda" and fits_kernels(described)
-        operations = CudaOperations(described) if self._has_kernels else PlainOperations(described)
-        self._decoder: Decoder | None = Decoder(
-            described, model.weights, max_model_len=config.max_model_len, operations=operations
+        self._has_kernels = (
+            self._device.type == "cuda" and isinstance(described, DecoderConfig) and fits_kernels(described)
         )
+        self._decoder: AnyDecoder | None = self._make_decoder(model)
         # One block more than sequences get: rows that only fill up a graph work there.
         self._kv: PagedKv | None = PagedKv(
             described, config.num_blocks + 1, getattr(torch, config.dtype), self._device
@@ -157,8 +161,18 @@ class TorchBackend:
         if self._device.type == "cuda":
             torch.cuda.empty_cache()
 
-    def _make_graphs(self, decoder: Decoder, kv: PagedKv) -> GraphDecoder | None:
-        if not self._has_kernels:
+    def _make_decoder(self, model: LoadedModel) -> AnyDecoder:
+        described, weights = model.config, model.weights
+        if isinstance(described, DecoderConfig) and isinstance(weights, Weights):
+            operations = CudaOperations(described) if self._has_kernels else PlainOperations(described)
+            return Decoder(described, weights, max_model_len=self._config.max_model_len, operations=operations)
+        from engine.backends.torch.transformers_decoder import TransformersDecoder  # noqa: PLC0415 - it is there by now
+
+        assert not isinstance(weights, Weights)
+        return TransformersDecoder(weights.code)
+
+    def _make_graphs(self, decoder: AnyDecoder, kv: PagedKv) -> GraphDecoder | None:
+        if not self._has_kernels or not isinstance(decoder, Decoder):
             return None
         from engine.backends.torch.graph_decoder import GraphDecoder  # noqa: PLC0415 - Triton is CUDA's
 
@@ -189,7 +203,7 @@ class TorchBackend:
         self.execute(Batch(released=[Release(slot=0, kept_blocks=[])]))
 
     def _choose(
-        self, rows: Sequence[BatchRow], decoder: Decoder, kv: PagedKv
+        self, rows: Sequence[BatchRow], decoder: AnyDecoder, kv: PagedKv
     ) -> list[tuple[SampledToken, ...]]:
         """Where all are greedy and ask for nothing more, the device chooses, and only ids come back."""
         is_greedy = all(_is_plainly_greedy(row) for row in rows)
@@ -222,7 +236,7 @@ class TorchBackend:
             self._lengths[row.slot] = row.position
         kv.copy_beginnings(copies)
 
-    def _describe(self, described: DecoderConfig, weight_bytes: int, kv_bytes: int) -> BackendInfo:
+    def _describe(self, described: ModelConfig, weight_bytes: int, kv_bytes: int) -> BackendInfo:
         config = self._config
         return BackendInfo(
             name="torch",

@@ -12,13 +12,13 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from engine.backends.torch.config import DecoderConfig
+from engine.backends.torch.model_config import ModelConfig
 
 BLOCK_SIZE: Final = 16
 
 
 class PagedKv:
-    def __init__(self, config: DecoderConfig, num_blocks: int, dtype: torch.dtype, device: torch.device) -> None:
+    def __init__(self, config: ModelConfig, num_blocks: int, dtype: torch.dtype, device: torch.device) -> None:
         shape = (num_blocks, config.num_kv_heads, 2, BLOCK_SIZE, config.head_dim)
         self.layers = [torch.zeros(shape, dtype=dtype, device=device) for _ in range(config.num_layers)]
         self.num_blocks = num_blocks
