@@ -12,6 +12,7 @@ import os
 import platform
 from dataclasses import dataclass
 from pathlib import Path
+from shutil import which
 
 import psutil
 
@@ -82,6 +83,11 @@ async def find_gpus() -> tuple[NativeDevice, ...]:
     from engine.backends.llama_cpp.devices import find_gpus as find  # noqa: PLC0415   # as below
 
     return tuple(NativeDevice(*facts) for facts in await find())
+
+
+def has_gpu_driver() -> bool:
+    """Of NVIDIA's or AMD's: without one there is no need to ask a library, which takes seconds."""
+    return which("nvidia-smi") is not None or Path("/dev/kfd").exists()
 
 
 def native_devices() -> tuple[NativeDevice, ...]:

@@ -1,21 +1,28 @@
-"""From a folder of safetensors to an engine: its memory plan, its device, its start. Called by `engine.load`."""
+"""From a folder of safetensors, or a GGUF that torch is to run, to an engine: its memory plan, its device, its start.
+Called by `engine.load`.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
+
+import structlog
 
 from engine.backends.torch.folder import ITEM_BYTES, ModelFolder, read_folder
 from engine.backends.torch.other_config import OtherConfig
 from engine.core import EngineCore
 from engine.errors import ModelLoadError, OutOfMemory
-from engine.hardware import Machine
+from engine.gguf import GgufHeader
+from engine.hardware import Machine, find_gpus, has_gpu_driver
 from engine.load_local import info_of, local_engine
 from engine.local import LocalEngine
 from engine.memory import GPU_WORKING_BYTES, LoadLimits, MemoryPlan, ModelFacts, WeightFormat, gib, plan
 from engine.model_spec import ModelSpec
 from engine.safetensors import read_safetensors
+from engine.select import has_torch
 from engine.told import Told
 
 if TYPE_CHECKING:
@@ -27,22 +34,49 @@ STEP_TOKENS_ON_GPU: Final = 16384       # of prompts, where there is room: with 
 STEP_TOKENS_ON_CPU: Final = 256
 SMALLER_FORMATS: Final[tuple[WeightFormat, ...]] = ("int8", "int4")
 
+logger = structlog.get_logger(__name__)
 
-async def plan_torch(spec: ModelSpec, machine: Machine, limits: LoadLimits) -> MemoryPlan:
+
+async def gguf_by_torch(header: GgufHeader, machine: Machine, limits: LoadLimits) -> ModelFolder | None:
+    """A GGUF as torch runs it, where that has a GPU and llama.cpp was built without; None: llama.cpp runs it.
+
+    On a processor llama.cpp is several times as fast, so there it is never torch.
+    """
+    from engine.backends.torch.gguf_config import read_gguf  # noqa: PLC0415 - only where it is asked for
+
+    if limits.gpu_layers == 0 or not (has_torch() and has_gpu_driver()) or await find_gpus():
+        return None
+    from engine.backends.torch.device import choose_device  # noqa: PLC0415 - as below
+
+    if not (await asyncio.to_thread(choose_device, machine, limits)).is_gpu:
+        return None
+    try:
+        return await asyncio.to_thread(read_gguf, header)
+    except ValueError as error:
+        logger.info("llama.cpp runs it on the processor, since torch does not read it", reason=str(error))
+        return None
+
+
+async def plan_torch(
+    spec: ModelSpec, machine: Machine, limits: LoadLimits, folder: ModelFolder | None = None
+) -> MemoryPlan:
     """What loading it now would take and give. Raises as `start_torch`."""
     from engine.backends.torch.device import choose_device  # noqa: PLC0415 - as below
 
-    folder = await asyncio.to_thread(read_folder, spec.path)
+    folder = await asyncio.to_thread(read_folder, spec.path) if folder is None else folder
     device = await asyncio.to_thread(choose_device, machine, limits)
     return _plan(spec, folder, device, limits)
 
 
-async def start_torch(spec: ModelSpec, machine: Machine, limits: LoadLimits) -> LocalEngine:
-    """Raises ModelLoadError, OutOfMemory among them, that says what to do."""
+async def start_torch(
+    spec: ModelSpec, machine: Machine, limits: LoadLimits, folder: ModelFolder | None = None
+) -> LocalEngine:
+    """`folder`: of a GGUF, by `gguf_by_torch`. Raises ModelLoadError, OutOfMemory among them, that says what to do."""
     from engine.backends.torch.device import choose_device  # noqa: PLC0415 - torch takes seconds to come
 
-    await asyncio.to_thread(read_safetensors, spec.path)        # before any native code sees the files
-    folder = await asyncio.to_thread(read_folder, spec.path)
+    if folder is None:
+        await asyncio.to_thread(read_safetensors, spec.path)    # before any native code sees the files
+        folder = await asyncio.to_thread(read_folder, spec.path)
     device = await asyncio.to_thread(choose_device, machine, limits)
     memory_plan = _plan(spec, folder, device, limits)
     _check_way_to(device, spec, folder, machine, limits)
@@ -72,7 +106,16 @@ async def _start_core(
         num_threads=limits.threads or machine.num_cores,
         weight_format=limits.weight_format,
     )
-    return await EngineCore.start(spec.model_id, lambda: TorchBackend(config), max_queue=limits.max_queue)
+    if not folder.quantisation:
+        return await EngineCore.start(spec.model_id, lambda: TorchBackend(config), max_queue=limits.max_queue)
+    from engine.backends.llama_cpp.trial import Candidate, try_model  # noqa: PLC0415 - as above
+    from engine.backends.torch.gguf_model import load_gguf  # noqa: PLC0415
+
+    vocabulary = Candidate(paths=folder.files, num_threads=1, vocabulary_only=True)
+    await try_model(vocabulary, processor=machine.processor, state_dir=limits.state_dir)
+    return await EngineCore.start(
+        spec.model_id, lambda: TorchBackend(config, partial(load_gguf, folder)), max_queue=limits.max_queue
+    )
 
 
 def _check_way_to(

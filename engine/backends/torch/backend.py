@@ -1,4 +1,5 @@
-"""torch as a `Backend`: models in safetensors, on CUDA, MPS or the processor. All of it runs on the engine's thread.
+"""torch as a `Backend`: models in safetensors, and in GGUF where torch has a GPU and llama.cpp has none. On CUDA, MPS
+or the processor, all of it on the engine's thread.
 
 A block id is an address in `PagedKv`: nothing moves when a sequence leaves, and shared prefixes are read in place.
 """
@@ -60,6 +61,7 @@ class LoadedModel:
     config: ModelConfig
     weights: Weights | PretrainedModel      # of the kinds that our decoder knows; of all others
     tokenizer: Tokenizer
+    close: Callable[[], None] = lambda: None        # of what the tokenizer holds
 
 
 def load_model(config: TorchConfig) -> LoadedModel:
@@ -91,7 +93,7 @@ class TorchBackend:
         self._config = config
         self._device = torch.device(config.device)
         model = load(config)
-        described, self._tokenizer = model.config, model.tokenizer
+        described, self._tokenizer, self._close_model = model.config, model.tokenizer, model.close
         self._has_kernels = (
             self._device.type == "cuda" and isinstance(described, DecoderConfig) and fits_kernels(described)
         )
@@ -158,6 +160,7 @@ class TorchBackend:
 
     def close(self) -> None:
         self._decoder = self._kv = self._graphs = None
+        self._close_model()
         if self._device.type == "cuda":
             torch.cuda.empty_cache()
 

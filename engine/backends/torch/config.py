@@ -17,13 +17,13 @@ from engine.backends.torch.model_config import ModelConfig, check_sizes, eos_tok
 from engine.backends.torch.other_config import OtherConfig, read_other
 from engine.errors import ModelLoadError
 
-ROPE_KINDS: Final = frozenset({"default", "linear", "llama3", "longrope", "proportional"})
+ROPE_KINDS: Final = frozenset({"default", "linear", "llama3", "longrope", "proportional"})       # in config.json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rope:
     theta: float = 10_000.0
-    kind: str = "default"               # one of ROPE_KINDS
+    kind: str = "default"               # one of ROPE_KINDS, or "factors": one for each frequency, as GGUFs have them
     share: float = 1.0                  # of a head's dimensions that turn
     scaling: Mapping[str, Any] | None = None
 

@@ -24,6 +24,7 @@ class ModelFolder:
     files: tuple[Path, ...]
     size_bytes: int                 # of all files with weights
     modified_ns: int                # of the newest of them
+    quantisation: str = ""          # of a GGUF, which is a file: "Q4_1"
 
     @property
     def checkpoint(self) -> CheckpointFormat | None:
@@ -33,11 +34,13 @@ class ModelFolder:
     @property
     def takes_formats(self) -> bool:
         """Its matrices can be made smaller as they are loaded."""
-        return isinstance(self.config, DecoderConfig) and self.checkpoint is None
+        return isinstance(self.config, DecoderConfig) and self.checkpoint is None and not self.quantisation
 
     @property
     def format_name(self) -> str:
         """Of the weights on disk: "BF16", "AWQ INT4"."""
+        if self.quantisation:
+            return self.quantisation
         if self.checkpoint is not None:
             return f"{self.checkpoint.method.upper()} INT4"
         return SHORT_NAMES.get(self.config.dtype, self.config.dtype)
