@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ from engine.backends.torch.flat_step import flatten
 from engine.backends.torch.model_config import ModelConfig
 from engine.backends.torch.operations import CudaOperations, PlainOperations, fits_kernels
 from engine.backends.torch.paged_kv import BLOCK_SIZE, PagedKv
+from engine.backends.torch.token_rows import as_far_as_right
 from engine.backends.torch.tokenizer import FolderTokenizer
 from engine.backends.torch.weights import Weights, read_weights
 from engine.batch import Batch, BatchRow, Release, SampledToken, SamplingInput, StepOutput
@@ -146,6 +148,8 @@ class TorchBackend:
             return StepOutput([], was_interrupted=True)
         for row, chosen in zip(batch.rows, tokens, strict=True):
             self._lengths[row.slot] = row.num_tokens_after(len(chosen))
+            if row.num_proposed and self._graphs is not None:
+                self._graphs.forget(row.slot)       # of its blocks, those behind wrong proposals go
         return StepOutput(tokens)
 
     def interrupt(self) -> None:
@@ -180,7 +184,7 @@ class TorchBackend:
         from engine.backends.torch.graph_decoder import GraphDecoder  # noqa: PLC0415 - Triton is CUDA's
 
         return GraphDecoder(
-            decoder, kv, max_rows=self._config.max_num_seqs, max_model_len=self._config.max_model_len
+            decoder, kv, max_num_seqs=self._config.max_num_seqs, max_model_len=self._config.max_model_len
         )
 
     def _warm_up(self) -> None:
@@ -212,13 +216,14 @@ class TorchBackend:
         is_greedy = all(_is_plainly_greedy(row) for row in rows)
         if self._graphs is not None and self._graphs.takes(rows):       # over before it could be interrupted
             if is_greedy:
-                return [(SampledToken(token_id),) for token_id in self._graphs.likeliest(rows)]
+                likeliest = self._graphs.likeliest(rows)
+                return [as_far_as_right(row, each) for row, each in zip(rows, likeliest, strict=True)]
             logits = self._graphs.forward(rows)
         else:
             logits = decoder.forward(flatten(rows, self._device, for_kernels=self._has_kernels), kv, self._check)
         if is_greedy:
             best = iter(logits.argmax(dim=-1).tolist())
-            return [(SampledToken(next(best)),) if row.sampling is not None else () for row in rows]
+            return [as_far_as_right(row, list(islice(best, row.num_sampled_from))) for row in rows]
         return self._sampler.sample(logits.cpu().numpy(), rows)
 
     def _check(self) -> None:
@@ -264,7 +269,7 @@ def _is_plainly_greedy(row: BatchRow) -> bool:
         return True
     params = row.sampling.params
     return (
-        params.is_greedy and not row.num_proposed and row.sampling.grammar is None and params.logprobs is None
+        params.is_greedy and row.sampling.grammar is None and params.logprobs is None
         and not params.logit_bias and params.repetition_penalty == 1.0
         and not params.presence_penalty and not params.frequency_penalty
     )
