@@ -80,11 +80,12 @@ async def start_torch(
     device = await asyncio.to_thread(choose_device, machine, limits)
     memory_plan = _plan(spec, folder, device, limits)
     _check_way_to(device, spec, folder, machine, limits)
-    block_bytes = folder.kv_bytes_per_token(device.dtype) * BLOCK_TOKENS
+    block_bytes = folder.kv_bytes_per_token(device.dtype, limits.kv_type) * BLOCK_TOKENS
     core = await _start_core(spec, folder, device, memory_plan, limits, machine)
     quantisation = (limits.weight_format or folder.format_name).upper()
     kv_bytes = core.info.num_blocks * block_bytes
-    return await local_engine(spec, core, info_of(spec, core, quantisation=quantisation, kv_bytes=kv_bytes))
+    info = replace(info_of(spec, core, quantisation=quantisation, kv_bytes=kv_bytes), kv_type=limits.kv_type)
+    return await local_engine(spec, core, info)
 
 
 async def _start_core(
@@ -93,7 +94,7 @@ async def _start_core(
 ) -> EngineCore:
     from engine.backends.torch.backend import TorchBackend, TorchConfig  # noqa: PLC0415 - as above
 
-    block_bytes = folder.kv_bytes_per_token(device.dtype) * BLOCK_TOKENS
+    block_bytes = folder.kv_bytes_per_token(device.dtype, limits.kv_type) * BLOCK_TOKENS
     config = TorchConfig(
         folder=folder.path,
         device=device.name,
@@ -105,6 +106,7 @@ async def _start_core(
         max_num_batched_tokens=_step_tokens(folder, device) + memory_plan.max_num_seqs,
         num_threads=limits.threads or machine.num_cores,
         weight_format=limits.weight_format,
+        kv_type=limits.kv_type,
     )
     if not folder.quantisation:
         return await EngineCore.start(spec.model_id, lambda: TorchBackend(config), max_queue=limits.max_queue)
@@ -144,7 +146,7 @@ def _plan(spec: ModelSpec, folder: ModelFolder, device: TorchDevice, limits: Loa
         raise ModelLoadError(Told("family-weights", model=spec.name, kind=folder.config.family, id=spec.model_id))
     limits = _limits_on(device, limits)
     try:
-        return plan(_facts(spec, folder, device, limits.weight_format), device.facts, limits)
+        return plan(_facts(spec, folder, device, limits), device.facts, limits)
     except OutOfMemory as error:
         smaller = _fitting_format(spec, folder, device, limits)
         if smaller is None:
@@ -162,20 +164,18 @@ def _fitting_format(
         return None
     for weight_format in SMALLER_FORMATS:
         try:
-            plan(_facts(spec, folder, device, weight_format), device.facts, limits)
+            plan(_facts(spec, folder, device, replace(limits, weight_format=weight_format)), device.facts, limits)
         except OutOfMemory:
             continue
         return weight_format
     return None
 
 
-def _facts(
-    spec: ModelSpec, folder: ModelFolder, device: TorchDevice, weight_format: WeightFormat | None
-) -> ModelFacts:
+def _facts(spec: ModelSpec, folder: ModelFolder, device: TorchDevice, limits: LoadLimits) -> ModelFacts:
     return ModelFacts(
         name=spec.name,
-        weight_bytes=folder.weight_bytes(device.dtype, weight_format),
-        kv_bytes_per_token=folder.kv_bytes_per_token(device.dtype),
+        weight_bytes=folder.weight_bytes(device.dtype, limits.weight_format),
+        kv_bytes_per_token=folder.kv_bytes_per_token(device.dtype, limits.kv_type),
         context_length=folder.config.context_length,
     )
 

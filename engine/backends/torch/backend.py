@@ -28,6 +28,7 @@ from engine.backends.torch.weights import Weights, read_weights
 from engine.batch import Batch, BatchRow, Release, SampledToken, SamplingInput, StepOutput
 from engine.disk_cache.blocks import DiskBlocks
 from engine.errors import EngineFailed
+from engine.memory_plan import KvType
 from engine.params import SamplingParams
 from engine.proposer import Proposer
 from engine.step_sampler import StepSampler
@@ -53,6 +54,7 @@ class TorchConfig:
     max_num_batched_tokens: int
     num_threads: int = 0            # of the processor; 0: as torch likes
     weight_format: str | None = None    # of quantised.py, for the matrices of layers; None: as they are on disk
+    kv_type: KvType = "f16"         # q8_0: KV in 8 bits; else in `dtype`
     speculate: bool = True
 
 
@@ -102,7 +104,8 @@ class TorchBackend:
         self._decoder: AnyDecoder | None = self._make_decoder(model)
         # One block more than sequences get: rows that only fill up a graph work there.
         self._kv: PagedKv | None = PagedKv(
-            described, config.num_blocks + 1, getattr(torch, config.dtype), self._device
+            described, config.num_blocks + 1, getattr(torch, config.dtype), self._device,
+            quantises=config.kv_type == "q8_0",
         )
         self._graphs = self._make_graphs(self._decoder, self._kv)
         self._sampler = StepSampler(described.vocab_size)

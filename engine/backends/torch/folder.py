@@ -11,6 +11,7 @@ from engine.backends.torch.checkpoint_format import CheckpointFormat
 from engine.backends.torch.config import DecoderConfig, read_config
 from engine.backends.torch.other_config import OtherConfig
 from engine.errors import ModelLoadError
+from engine.memory_plan import KvType
 
 ITEM_BYTES: Final = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
 FORMAT_BYTES: Final = {"fp8": 1.01, "int8": 1.01, "int4": 0.5 + 5 / 64}     # a number, with its share of the scales
@@ -54,8 +55,10 @@ class ModelFolder:
             return num_bytes
         return num_bytes - int(self.config.matrix_values * (ITEM_BYTES[dtype] - FORMAT_BYTES[weight_format]))
 
-    def kv_bytes_per_token(self, dtype: str) -> int:
-        return self.config.kv_values_per_token * ITEM_BYTES[dtype]
+    def kv_bytes_per_token(self, dtype: str, kv_type: KvType = "f16") -> int:
+        """In 8 bits, `q8_0`, each head has a scale of 16 for a token's key, and one for its value."""
+        values = self.config.kv_values_per_token
+        return values + 2 * values // self.config.head_dim if kv_type == "q8_0" else values * ITEM_BYTES[dtype]
 
 
 def read_folder(path: Path) -> ModelFolder:

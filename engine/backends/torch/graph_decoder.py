@@ -204,17 +204,17 @@ class GraphDecoder:
             hidden.mul_(config.embedding_scale)
         result: Tensor | None = None
         for index, layer in enumerate(weights.layers):
-            cache, attention = self._kv.layers[index], config.layers[index]
+            cache, scales, attention = self._kv.layers[index], self._kv.scales(index), config.layers[index]
             add_norm(result, hidden, layer.input_norm, normed, config.norm_eps)
             qkv = product(normed, layer.qkv, layer.qkv_bias)
             norms = (layer.q_norm, layer.k_norm) if layer.q_norm is not None and layer.k_norm is not None else None
             rotate_and_write(
                 qkv, cache, blocks, positions, decoder.rotary(index), norms, num_heads=config.num_heads,
-                eps=config.norm_eps,
+                eps=config.norm_eps, scales=scales,
             )
             self._attend(
                 qkv, cache, self._tables, slots, positions, mixed, scale=decoder.scale,
-                softcap=config.attention_softcap, window=attention.window,
+                softcap=config.attention_softcap, window=attention.window, scales=scales,
             )
             result = product(mixed, layer.out, layer.out_bias)
             add_norm(result, hidden, layer.block_norm, normed, config.norm_eps)
