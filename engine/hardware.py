@@ -78,6 +78,13 @@ def give_back_memory() -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
+def has_gpu_build() -> bool:
+    """Of llama.cpp: whether it was built for any GPU. Does not load the native library."""
+    from engine.backends.llama_cpp.devices import has_gpu_build as has  # noqa: PLC0415   # as below
+
+    return has()
+
+
 async def find_gpus() -> tuple[NativeDevice, ...]:
     """Those that the back end can use, in its order. Does not load the native library."""
     from engine.backends.llama_cpp.devices import find_gpus as find  # noqa: PLC0415   # as below

@@ -16,7 +16,7 @@ from engine.backends.torch.other_config import OtherConfig
 from engine.core import EngineCore
 from engine.errors import ModelLoadError, OutOfMemory
 from engine.gguf import GgufHeader
-from engine.hardware import Machine, find_gpus, has_gpu_driver
+from engine.hardware import Machine, has_gpu_build, has_gpu_driver
 from engine.load_local import info_of, local_engine
 from engine.local import LocalEngine
 from engine.memory import GPU_WORKING_BYTES, LoadLimits, MemoryPlan, ModelFacts, WeightFormat, gib, plan
@@ -44,7 +44,7 @@ async def gguf_by_torch(header: GgufHeader, machine: Machine, limits: LoadLimits
     """
     from engine.backends.torch.gguf_config import read_gguf  # noqa: PLC0415 - only where it is asked for
 
-    if limits.gpu_layers == 0 or not (has_torch() and has_gpu_driver()) or await find_gpus():
+    if limits.gpu_layers == 0 or not (has_torch() and has_gpu_driver()) or await asyncio.to_thread(has_gpu_build):
         return None
     from engine.backends.torch.device import choose_device  # noqa: PLC0415 - as below
 
