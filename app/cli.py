@@ -88,7 +88,10 @@ def serve(
         str | None, typer.Option(metavar="HOST", help="To listen on: 127.0.0.1 if not given, 0.0.0.0 for the network.")
     ] = None,
     port: Port = None,
-    model: Annotated[str | None, typer.Option(metavar="ID", help="Model to load at the start.")] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(metavar="ID", help="Model to load at the start. A path, ./FOLDER, too: new chats take it."),
+    ] = None,
     kv_type: Annotated[
         str | None, typer.Option("--kv-type", metavar="TYPE", help="Of contexts: f16, or q8_0, which takes half.")
     ] = None,

@@ -37,7 +37,7 @@ class Settings(BaseSettings):
     data_dir: Path = Field(default_factory=lambda: user_data_path("inglenook", appauthor=False))
     host: str = "127.0.0.1"
     port: int = Field(default=DEFAULT_PORT, ge=0, le=65535)
-    model: str | None = None                                  # id of the model to load at start; None: the default one
+    model: str | None = None                                  # to load at start: an id or a path; None: the default
     allowed_hosts: tuple[str, ...] = ()                       # names beside localhost and this machine's addresses
     session_days: int = Field(default=30, ge=1, le=365)
     threads: int | None = Field(default=None, ge=1)           # for decoding; None: as many as are fastest

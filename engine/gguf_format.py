@@ -48,9 +48,10 @@ MetadataValue = int | float | str | MetadataArray
 @dataclass(frozen=True, slots=True)
 class TensorInfo:
     name: str
-    shape: tuple[int, ...]
+    shape: tuple[int, ...]              # columns first: [in, out] of a matrix
     type: TensorType
     num_bytes: int
+    start: int = field(default=0, compare=False)      # of its numbers in the file, in bytes
 
 
 @dataclass(frozen=True, slots=True)

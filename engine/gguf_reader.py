@@ -10,7 +10,7 @@ from __future__ import annotations
 import stat
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import IO, NoReturn
@@ -192,22 +192,26 @@ class _Parser:
         tensors: dict[str, TensorInfo] = {}
         expected = end = 0
         for _ in range(count):
-            tensor, offset = self._tensor()
+            tensor = self._tensor()
             if tensor.name in tensors:
                 self._refuse(f"has the tensor {tensor.name!r} twice")
-            if offset != expected:
-                self._refuse(f"places the tensor {tensor.name!r} at byte {offset} of its data, where {expected} is due")
+            if tensor.start != expected:
+                self._refuse(
+                    f"places the tensor {tensor.name!r} at byte {tensor.start} of its data, where {expected} is due"
+                )
             tensors[tensor.name] = tensor
-            end = offset + tensor.num_bytes
+            end = tensor.start + tensor.num_bytes
             expected = _aligned(end, alignment)
-        whole = _aligned(self._window_start + self._at, alignment) + end
+        data_start = _aligned(self._window_start + self._at, alignment)
+        whole = data_start + end
         if tensors and whole > self._file_bytes:
             raise ModelLoadError(Told(
                 "file-cut-off", file=self._name, whole=f"{whole:,}", there=f"{self._file_bytes:,}",
             ))
-        return tuple(tensors.values())
+        return tuple(replace(tensor, start=data_start + tensor.start) for tensor in tensors.values())
 
-    def _tensor(self) -> tuple[TensorInfo, int]:
+    def _tensor(self) -> TensorInfo:
+        """Its start as the file has it: from where the data of all begin."""
         name = self._text(_MAX_TENSOR_NAME_BYTES, "the name of a tensor")
         num_dimensions = self._number("<I")
         if not 1 <= num_dimensions <= _MAX_DIMENSIONS:
@@ -227,7 +231,7 @@ class _Parser:
         num_bytes = num_elements // tensor_type.block_elements * tensor_type.block_bytes
         if offset + num_bytes > self._file_bytes:
             self._refuse(f"is cut off: the tensor {name!r} should end at byte {offset + num_bytes:,} of its data")
-        return TensorInfo(name, shape, tensor_type, num_bytes), offset
+        return TensorInfo(name, shape, tensor_type, num_bytes, offset)
 
     # -- bytes ---------------------------------------------------------------------------------------------------------
 

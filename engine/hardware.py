@@ -12,6 +12,7 @@ import os
 import platform
 from dataclasses import dataclass
 from pathlib import Path
+from shutil import which
 
 import psutil
 
@@ -77,11 +78,23 @@ def give_back_memory() -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
+def has_gpu_build() -> bool:
+    """Of llama.cpp: whether it was built for any GPU. Does not load the native library."""
+    from engine.backends.llama_cpp.devices import has_gpu_build as has  # noqa: PLC0415   # as below
+
+    return has()
+
+
 async def find_gpus() -> tuple[NativeDevice, ...]:
     """Those that the back end can use, in its order. Does not load the native library."""
     from engine.backends.llama_cpp.devices import find_gpus as find  # noqa: PLC0415   # as below
 
     return tuple(NativeDevice(*facts) for facts in await find())
+
+
+def has_gpu_driver() -> bool:
+    """Of NVIDIA's or AMD's: without one there is no need to ask a library, which takes seconds."""
+    return which("nvidia-smi") is not None or Path("/dev/kfd").exists()
 
 
 def native_devices() -> tuple[NativeDevice, ...]:

@@ -5,6 +5,7 @@ load it on the engine's thread. Called on the event loop by the registry of engi
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -12,13 +13,13 @@ import structlog
 
 from engine.core import EngineCore
 from engine.engine import Engine
-from engine.errors import ModelLoadError
+from engine.errors import ModelLoadError, OutOfMemory
 from engine.gguf import GgufHeader, read_header
 from engine.hardware import Machine, cpu_device, find_gpus, gpu_device, inspect_machine
 from engine.load_embedding import plan_embedding, start_embedding
 from engine.load_local import DEFAULT_SYSTEM_PROMPT as DEFAULT_SYSTEM_PROMPT
 from engine.load_local import info_of, local_engine
-from engine.load_torch import plan_torch, start_torch
+from engine.load_torch import gguf_by_torch, plan_torch, start_torch
 from engine.lora import read_adapters
 from engine.memory import DeviceFacts, MemoryPlan, plan
 from engine.memory import LoadLimits as LoadLimits
@@ -58,6 +59,9 @@ async def plan_load(spec: ModelSpec, limits: LoadLimits) -> MemoryPlan:
     header = await asyncio.to_thread(read_header, spec.path)
     if header.pooling:
         return plan_embedding(spec, header, machine, limits)
+    if not spec.adapters and (folder := await gguf_by_torch(header, machine, limits)):
+        with suppress(OutOfMemory):
+            return await plan_torch(spec, machine, limits, folder)
     adapters = await asyncio.to_thread(read_adapters, spec.adapters, header)
     draft = await asyncio.to_thread(_read_draft, spec, limits)
     _, gpu = await choose_gpu(limits)
@@ -83,6 +87,11 @@ async def _load(spec: ModelSpec, limits: LoadLimits) -> Engine:
         if adapters:
             raise ModelLoadError(Told("adapter-embedding", model=spec.name))
         return await start_embedding(spec, header, machine, limits)
+    if not adapters and (folder := await gguf_by_torch(header, machine, limits)):
+        try:
+            return await start_torch(spec, machine, limits, folder)
+        except OutOfMemory as error:
+            logger.warning("it does not fit the GPU; llama.cpp runs it", model=spec.model_id, reason=str(error))
     main_gpu, gpu = await choose_gpu(limits)
     facts = with_draft(facts_of(spec, header, adapters, limits), draft_header)
     host = cpu_device(machine, limits.promised_bytes)

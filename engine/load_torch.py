@@ -1,20 +1,28 @@
-"""From a folder of safetensors to an engine: its memory plan, its device, its start. Called by `engine.load`."""
+"""From a folder of safetensors, or a GGUF that torch is to run, to an engine: its memory plan, its device, its start.
+Called by `engine.load`.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
+import structlog
+
 from engine.backends.torch.folder import ITEM_BYTES, ModelFolder, read_folder
+from engine.backends.torch.other_config import OtherConfig
 from engine.core import EngineCore
-from engine.errors import OutOfMemory
-from engine.hardware import Machine
+from engine.errors import ModelLoadError, OutOfMemory
+from engine.gguf import GgufHeader
+from engine.hardware import Machine, has_gpu_build, has_gpu_driver
 from engine.load_local import info_of, local_engine
 from engine.local import LocalEngine
-from engine.memory import GPU_WORKING_BYTES, LoadLimits, MemoryPlan, ModelFacts, WeightFormat, plan
+from engine.memory import GPU_WORKING_BYTES, LoadLimits, MemoryPlan, ModelFacts, WeightFormat, gib, plan
 from engine.model_spec import ModelSpec
 from engine.safetensors import read_safetensors
+from engine.select import has_torch
 from engine.told import Told
 
 if TYPE_CHECKING:
@@ -26,29 +34,58 @@ STEP_TOKENS_ON_GPU: Final = 16384       # of prompts, where there is room: with 
 STEP_TOKENS_ON_CPU: Final = 256
 SMALLER_FORMATS: Final[tuple[WeightFormat, ...]] = ("int8", "int4")
 
+logger = structlog.get_logger(__name__)
 
-async def plan_torch(spec: ModelSpec, machine: Machine, limits: LoadLimits) -> MemoryPlan:
+
+async def gguf_by_torch(header: GgufHeader, machine: Machine, limits: LoadLimits) -> ModelFolder | None:
+    """A GGUF as torch runs it, where that has a GPU and llama.cpp was built without; None: llama.cpp runs it.
+
+    On a processor llama.cpp is several times as fast, so there it is never torch.
+    """
+    from engine.backends.torch.gguf_config import read_gguf  # noqa: PLC0415 - only where it is asked for
+
+    if limits.gpu_layers == 0 or not (has_torch() and has_gpu_driver()) or await asyncio.to_thread(has_gpu_build):
+        return None
+    from engine.backends.torch.device import choose_device  # noqa: PLC0415 - as below
+
+    if not (await asyncio.to_thread(choose_device, machine, limits)).is_gpu:
+        return None
+    try:
+        return await asyncio.to_thread(read_gguf, header)
+    except ValueError as error:
+        logger.info("llama.cpp runs it on the processor, since torch does not read it", reason=str(error))
+        return None
+
+
+async def plan_torch(
+    spec: ModelSpec, machine: Machine, limits: LoadLimits, folder: ModelFolder | None = None
+) -> MemoryPlan:
     """What loading it now would take and give. Raises as `start_torch`."""
     from engine.backends.torch.device import choose_device  # noqa: PLC0415 - as below
 
-    folder = await asyncio.to_thread(read_folder, spec.path)
+    folder = await asyncio.to_thread(read_folder, spec.path) if folder is None else folder
     device = await asyncio.to_thread(choose_device, machine, limits)
     return _plan(spec, folder, device, limits)
 
 
-async def start_torch(spec: ModelSpec, machine: Machine, limits: LoadLimits) -> LocalEngine:
-    """Raises ModelLoadError, OutOfMemory among them, that says what to do."""
+async def start_torch(
+    spec: ModelSpec, machine: Machine, limits: LoadLimits, folder: ModelFolder | None = None
+) -> LocalEngine:
+    """`folder`: of a GGUF, by `gguf_by_torch`. Raises ModelLoadError, OutOfMemory among them, that says what to do."""
     from engine.backends.torch.device import choose_device  # noqa: PLC0415 - torch takes seconds to come
 
-    await asyncio.to_thread(read_safetensors, spec.path)        # before any native code sees the files
-    folder = await asyncio.to_thread(read_folder, spec.path)
+    if folder is None:
+        await asyncio.to_thread(read_safetensors, spec.path)    # before any native code sees the files
+        folder = await asyncio.to_thread(read_folder, spec.path)
     device = await asyncio.to_thread(choose_device, machine, limits)
     memory_plan = _plan(spec, folder, device, limits)
-    block_bytes = folder.kv_bytes_per_token(device.dtype) * BLOCK_TOKENS
+    _check_way_to(device, spec, folder, machine, limits)
+    block_bytes = folder.kv_bytes_per_token(device.dtype, limits.kv_type) * BLOCK_TOKENS
     core = await _start_core(spec, folder, device, memory_plan, limits, machine)
     quantisation = (limits.weight_format or folder.format_name).upper()
     kv_bytes = core.info.num_blocks * block_bytes
-    return await local_engine(spec, core, info_of(spec, core, quantisation=quantisation, kv_bytes=kv_bytes))
+    info = replace(info_of(spec, core, quantisation=quantisation, kv_bytes=kv_bytes), kv_type=limits.kv_type)
+    return await local_engine(spec, core, info)
 
 
 async def _start_core(
@@ -57,7 +94,7 @@ async def _start_core(
 ) -> EngineCore:
     from engine.backends.torch.backend import TorchBackend, TorchConfig  # noqa: PLC0415 - as above
 
-    block_bytes = folder.kv_bytes_per_token(device.dtype) * BLOCK_TOKENS
+    block_bytes = folder.kv_bytes_per_token(device.dtype, limits.kv_type) * BLOCK_TOKENS
     config = TorchConfig(
         folder=folder.path,
         device=device.name,
@@ -69,8 +106,29 @@ async def _start_core(
         max_num_batched_tokens=_step_tokens(folder, device) + memory_plan.max_num_seqs,
         num_threads=limits.threads or machine.num_cores,
         weight_format=limits.weight_format,
+        kv_type=limits.kv_type,
     )
-    return await EngineCore.start(spec.model_id, lambda: TorchBackend(config), max_queue=limits.max_queue)
+    if not folder.quantisation:
+        return await EngineCore.start(spec.model_id, lambda: TorchBackend(config), max_queue=limits.max_queue)
+    from engine.backends.llama_cpp.trial import Candidate, try_model  # noqa: PLC0415 - as above
+    from engine.backends.torch.gguf_model import load_gguf  # noqa: PLC0415
+
+    vocabulary = Candidate(paths=folder.files, num_threads=1, vocabulary_only=True)
+    await try_model(vocabulary, processor=machine.processor, state_dir=limits.state_dir)
+    return await EngineCore.start(
+        spec.model_id, lambda: TorchBackend(config, partial(load_gguf, folder)), max_queue=limits.max_queue
+    )
+
+
+def _check_way_to(
+    device: TorchDevice, spec: ModelSpec, folder: ModelFolder, machine: Machine, limits: LoadLimits
+) -> None:
+    """transformers makes its models in the host's memory. Raises OutOfMemory where there is too little of it."""
+    needed, usable = folder.weight_bytes(device.dtype), machine.available_bytes - limits.promised_bytes
+    if device.is_gpu and isinstance(folder.config, OtherConfig) and needed > usable:
+        raise OutOfMemory(Told(
+            "needs-host-memory", model=spec.name, needed=gib(needed), usable=gib(max(0, usable))
+        ))
 
 
 def _step_tokens(folder: ModelFolder, device: TorchDevice) -> int:
@@ -84,9 +142,11 @@ def _step_tokens(folder: ModelFolder, device: TorchDevice) -> int:
 
 def _plan(spec: ModelSpec, folder: ModelFolder, device: TorchDevice, limits: LoadLimits) -> MemoryPlan:
     """Raises OutOfMemory, which names the format of weights in which it would fit, if there is one."""
+    if limits.weight_format is not None and isinstance(folder.config, OtherConfig):
+        raise ModelLoadError(Told("family-weights", model=spec.name, kind=folder.config.family, id=spec.model_id))
     limits = _limits_on(device, limits)
     try:
-        return plan(_facts(spec, folder, device, limits.weight_format), device.facts, limits)
+        return plan(_facts(spec, folder, device, limits), device.facts, limits)
     except OutOfMemory as error:
         smaller = _fitting_format(spec, folder, device, limits)
         if smaller is None:
@@ -100,24 +160,22 @@ def _fitting_format(
     spec: ModelSpec, folder: ModelFolder, device: TorchDevice, limits: LoadLimits
 ) -> WeightFormat | None:
     """The first of these in which it fits, where it is not quantised already."""
-    if not device.is_gpu or limits.weight_format is not None or folder.config.checkpoint is not None:
+    if not device.is_gpu or limits.weight_format is not None or not folder.takes_formats:
         return None
     for weight_format in SMALLER_FORMATS:
         try:
-            plan(_facts(spec, folder, device, weight_format), device.facts, limits)
+            plan(_facts(spec, folder, device, replace(limits, weight_format=weight_format)), device.facts, limits)
         except OutOfMemory:
             continue
         return weight_format
     return None
 
 
-def _facts(
-    spec: ModelSpec, folder: ModelFolder, device: TorchDevice, weight_format: WeightFormat | None
-) -> ModelFacts:
+def _facts(spec: ModelSpec, folder: ModelFolder, device: TorchDevice, limits: LoadLimits) -> ModelFacts:
     return ModelFacts(
         name=spec.name,
-        weight_bytes=folder.weight_bytes(device.dtype, weight_format),
-        kv_bytes_per_token=folder.kv_bytes_per_token(device.dtype),
+        weight_bytes=folder.weight_bytes(device.dtype, limits.weight_format),
+        kv_bytes_per_token=folder.kv_bytes_per_token(device.dtype, limits.kv_type),
         context_length=folder.config.context_length,
     )
 

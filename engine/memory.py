@@ -164,8 +164,8 @@ def _gpu_share(model: ModelFacts, gpu: DeviceFacts, num_layers: int, shape: _Sha
 def _gpu_out_of_memory(model: ModelFacts, gpu: DeviceFacts, num_layers: int, shape: _Shape) -> OutOfMemory:
     needed = _gpu_share(model, gpu, num_layers, shape).total_bytes
     return OutOfMemory(Told(
-        "needs-gpu-memory", model=model.name, needed=_gib(needed), gpu=gpu.name, layers=num_layers,
-        chats=shape.num_seqs, context=shape.context, usable=_gib(_usable_bytes(gpu)), total=_gib(gpu.total_bytes),
+        "needs-gpu-memory", model=model.name, needed=gib(needed), gpu=gpu.name, layers=num_layers,
+        chats=shape.num_seqs, context=shape.context, usable=gib(_usable_bytes(gpu)), total=gib(gpu.total_bytes),
     ))
 
 
@@ -174,9 +174,9 @@ def _out_of_memory(
 ) -> OutOfMemory:
     usable = _usable_bytes(device)
     values: dict[str, str | int] = {
-        "model": model.name, "needed": _gib(smallest.total_bytes), "chats": smallest.max_num_seqs,
-        "context": smallest.max_model_len, "weights": _gib(model.weight_bytes), "usable": _gib(usable),
-        "total": _gib(device.total_bytes), "advice": _what_would_fit(model, device, limits, usable, gpu),
+        "model": model.name, "needed": gib(smallest.total_bytes), "chats": smallest.max_num_seqs,
+        "context": smallest.max_model_len, "weights": gib(model.weight_bytes), "usable": gib(usable),
+        "total": gib(device.total_bytes), "advice": _what_would_fit(model, device, limits, usable, gpu),
     }
     if gpu and smallest.gpu_layers:
         return OutOfMemory(Told("needs-memory-beside-gpu", layers=smallest.gpu_layers, gpu=gpu.name, **values))
@@ -186,10 +186,10 @@ def _out_of_memory(
 def _over_budget(model: ModelFacts, limits: LoadLimits, smallest: MemoryPlan) -> OutOfMemory:
     left = _budget_bytes(limits)
     least = model.weight_bytes + 2 * min(MIN_CONTEXT_TOKENS, model.context_length) * model.kv_bytes_per_token
-    advice = Told("advice-budget") if least <= left else Told("advice-budget-smaller", largest=_gib(left))
+    advice = Told("advice-budget") if least <= left else Told("advice-budget-smaller", largest=gib(left))
     return OutOfMemory(Told(
-        "needs-budget", model=model.name, needed=_gib(smallest.everywhere_bytes), chats=smallest.max_num_seqs,
-        context=smallest.max_model_len, weights=_gib(model.weight_bytes), left=_gib(left), advice=advice,
+        "needs-budget", model=model.name, needed=gib(smallest.everywhere_bytes), chats=smallest.max_num_seqs,
+        context=smallest.max_model_len, weights=gib(model.weight_bytes), left=gib(left), advice=advice,
     ))
 
 
@@ -211,8 +211,9 @@ def _what_would_fit(
     largest = max(0, usable - least_kv - WORKING_BYTES)
     if largest < 64 << 20:
         return Told("advice-close")
-    return Told("advice-smaller", largest=_gib(largest))
+    return Told("advice-smaller", largest=gib(largest))
 
 
-def _gib(num_bytes: int) -> str:
+def gib(num_bytes: int) -> str:
+    """As people are told it."""
     return f"{num_bytes / (1 << 30):.1f} GiB"

@@ -34,7 +34,7 @@ def _starts_with(*magics: bytes) -> Callable[[Path, bytes], bool]:
     return lambda _path, head: head.startswith(magics)
 
 
-def _has_torch() -> bool:
+def has_torch() -> bool:
     """Found, not imported: that takes seconds."""
     return all(find_spec(name) is not None for name in ("torch", "safetensors", "tokenizers"))
 
@@ -46,7 +46,7 @@ def _holds_safetensors(path: Path, _head: bytes) -> bool:
 _RULES = (
     _Rule(_ends_in(".part", ".incomplete"), None, "file-unfinished"),
     _Rule(_starts_with(MAGIC), "llama.cpp"),
-    _Rule(lambda path, head: _holds_safetensors(path, head) and _has_torch(), "torch"),
+    _Rule(lambda path, head: _holds_safetensors(path, head) and has_torch(), "torch"),
     _Rule(_holds_safetensors, None, "file-no-torch"),
     _Rule(_ends_in(".safetensors"), None, "file-of-folder"),
     _Rule(_starts_with(b"PK\x03\x04", b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"), None, "file-pickle"),
@@ -60,7 +60,7 @@ _RULES = (
 
 def runnable_formats() -> frozenset[str]:
     """Of models, as this installation can run them: looked at before one is downloaded."""
-    return frozenset({"gguf", "safetensors"}) if _has_torch() else frozenset({"gguf"})
+    return frozenset({"gguf", "safetensors"}) if has_torch() else frozenset({"gguf"})
 
 
 def select_backend(path: Path) -> BackendName:

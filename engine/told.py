@@ -142,11 +142,6 @@ SENTENCES: Final[Mapping[str, str]] = {
     "folder-no-tokenizer": "{folder} has no tokenizer.json. Download the model again, with all its files.",
     "folder-no-weights": "{folder} holds no .safetensors file. Download the model again.",
     "folder-file-missing": "{file} is missing in {folder}. Download the model again: only that is fetched.",
-    "folder-family": (
-        "{folder} is of the kind {kind}, which is not among those that run here from safetensors ({known}). Take the "
-        "GGUF file of the same model."
-    ),
-    "kind-unnamed": "without a name",
     "folder-config": "{folder}/config.json lacks or misstates {detail}. Download the model again.",
     "folder-config-wrong": "{folder}/config.json misstates {detail}. Download the model again.",
     "folder-quantised": (
@@ -166,6 +161,42 @@ SENTENCES: Final[Mapping[str, str]] = {
     ),
     "folder-tensor-unreadable": "{tensor} of {folder} cannot be read: {detail}. Download the model again.",
     "safetensors-cut-off": "{file} is no whole safetensors file: {detail}. Download it again.",
+    # models in safetensors that transformers' own code would run
+    "family-not-loaded": "transformers cannot load {model}: {detail}. Take its GGUF file.",
+    "family-unknown": (
+        "{model} is of the kind {kind}, which is not known here, and code from downloads is never run. Take its GGUF "
+        "file, or another model."
+    ),
+    "family-encoder": (
+        "{model} is an encoder with a decoder, made to turn texts into others. Take a model made for chat."
+    ),
+    "family-images": (
+        "{model} reads more than text, and its kind, {kind}, does not run here from safetensors. Take its GGUF file."
+    ),
+    "family-no-text": "{model} is no model that writes ({kind}). Take a model made for chat.",
+    "family-quantised": (
+        "{model} is quantised, and models of the kind {kind} run here only as they were made. Take the original, or "
+        "its GGUF file."
+    ),
+    "family-recurrent": (
+        "{model} keeps a running state in some of its layers, which does not run here from safetensors. Take its GGUF "
+        "file."
+    ),
+    "family-attention": (
+        "{model} attends to its text in a way of its own, which does not run here from safetensors. Take its GGUF file."
+    ),
+    "family-rotation": (
+        "{model} would read each text otherwise beside a longer one, so it does not run here from safetensors. Take "
+        "its GGUF file."
+    ),
+    "family-weights": (
+        "{model} is of the kind {kind}, whose weights can only be loaded as they are. Leave its weights as on disk: "
+        "inglenook models set {id} --weights auto."
+    ),
+    "needs-host-memory": (
+        "{model} passes through this machine's memory on its way to the GPU: it needs {needed}, and {usable} can be "
+        "used now. Close other programs, or take its GGUF file."
+    ),
     # trying a model
     "trial-slow": "{model} gave no token in {seconds} s, so it was given up. Take a smaller model.",
     "trial-crashed": (

@@ -6,10 +6,11 @@ import asyncio
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
+from pathlib import Path
 
 import structlog
 
-from app.errors import ModelNotFound, ModelUnavailable
+from app.errors import InvalidInput, ModelNotFound, ModelUnavailable
 from app.services.accounts import AccountService
 from app.services.benchmarks import BenchmarkService
 from app.services.changes import Change, Changes
@@ -146,8 +147,7 @@ class Services:
         """In the background, so that the first page is there before a model is: the one to start with, then others that
         an admin wants ready, as far as there is room beside those.
         """
-        default = await self.models.default()
-        first = self.settings.model or (default.id if default else None)
+        first = await self._first_id()
         others = [model.id for model in await self.model_settings.preloaded() if model.id != first]
         for model_id in ([first] if first else []) + others:
             try:
@@ -156,6 +156,27 @@ class Services:
                 log.warning("a model could not be loaded at the start", model=model_id, reason=str(error))
             except ModelUnavailable:
                 pass        # it failed, which the registry has logged, or somebody stopped its loading
+
+    async def _first_id(self) -> str | None:
+        """The model that the settings name, by its id or as a file or folder; else the default one.
+
+        A file or folder that is not known yet becomes so, and new chats take it.
+        """
+        named = self.settings.model
+        if named is None:
+            default = await self.models.default()
+            return default.id if default else None
+        path = await asyncio.to_thread(_existing_path, named)
+        if path is None:
+            return named
+        try:
+            model = await self.models.add(path)
+        except InvalidInput as error:
+            log.warning("a model could not be loaded at the start", model=named, reason=str(error))
+            return None
+        if not model.embeds:
+            await self.models.set_default(model.id)
+        return model.id
 
     async def keep_tidy(self) -> None:
         """Until cancelled: remove for good what was deleted a while ago."""
@@ -182,6 +203,12 @@ class Services:
         self.accounts.close()
         self.temporary.close()
         self.db.close()
+
+
+def _existing_path(named: str) -> Path | None:
+    """None: an id, or a path of nothing."""
+    path = Path(named).expanduser()
+    return path.resolve() if path.name != named and path.exists() else None
 
 
 def _limits(settings: Settings, disk_cache: DiskCache) -> LoadLimits:

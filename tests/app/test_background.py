@@ -17,9 +17,10 @@ from app.services.conversations import ConversationService
 from app.services.engines import ModelState
 from app.settings import Settings
 from engine.engine import Engine
-from engine.load import LoadLimits, ModelSpec
+from engine.load import LoadLimits, ModelSpec, load_engine
 from store.errors import DatabaseUnusable
 from tests.app.house import until
+from tests.engine.tiny_gguf import write_tiny_gguf
 
 
 async def never_loaded(spec: ModelSpec, limits: LoadLimits) -> Engine:
@@ -42,6 +43,27 @@ async def test_a_first_model_that_is_not_there_is_said_once(services: Services) 
     with capture_logs() as logs:
         await replace(services, settings=settings).preload()
     assert [entry["model"] for entry in logs if entry["log_level"] == "warning"] == ["unicorn"]
+
+
+async def test_a_first_model_may_be_a_file_which_new_chats_then_take(services: Services, tmp_path: Path) -> None:
+    path = write_tiny_gguf(tmp_path / "tiny-first.gguf")
+    services.engines.loader = load_engine
+    settings = services.settings.model_copy(update={"model": str(path)})
+    for _ in range(2):                                      # the second start knows it
+        await replace(services, settings=settings).preload()
+        default = await services.models.default()
+        assert default is not None and default.path == str(path)
+        assert services.engines.status(default.id).state is ModelState.READY
+    assert len([entry for entry in await services.models.list() if entry.model.path == str(path)]) == 1
+
+
+async def test_a_first_file_that_is_no_model_is_said_once(services: Services, tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("milk, bread")
+    settings = services.settings.model_copy(update={"model": str(path)})
+    with capture_logs() as logs:
+        await replace(services, settings=settings).preload()
+    assert [entry["model"] for entry in logs if entry["log_level"] == "warning"] == [str(path)]
 
 
 async def test_deleted_chats_are_removed_again_and_again_also_after_a_time_that_failed(

@@ -139,7 +139,9 @@ async def measure(core: EngineCore, workload: Workload) -> float:
     return num_tokens / elapsed_s
 
 
-async def run(shape: str, repetitions: int, only: str, weight_format: str | None = None) -> dict[str, Any]:
+async def run(
+    shape: str, repetitions: int, only: str, weight_format: str | None = None, *, speculate: bool = False
+) -> dict[str, Any]:
     config = SHAPES[shape]
     free_bytes, _ = torch.cuda.mem_get_info()
     block_bytes = config.kv_values_per_token * 2 * BLOCK_SIZE
@@ -149,7 +151,7 @@ async def run(shape: str, repetitions: int, only: str, weight_format: str | None
     num_blocks = min(int((free_bytes - 2 * weight_bytes) * 0.7) // block_bytes, 40_000)
     torch_config = TorchConfig(
         folder=Path(), device="cuda:0", dtype="bfloat16", num_blocks=num_blocks, max_model_len=MAX_MODEL_LEN,
-        max_num_seqs=MAX_NUM_SEQS, max_num_batched_tokens=STEP_TOKENS, speculate=False,
+        max_num_seqs=MAX_NUM_SEQS, max_num_batched_tokens=STEP_TOKENS, speculate=speculate,
     )
     start_s = time.perf_counter()
     def load(_config: TorchConfig) -> LoadedModel:
@@ -208,6 +210,7 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=3)
     parser.add_argument("--only", default="", help="workloads with this in their name")
     parser.add_argument("--weights", choices=BITS, help="format of the layers' matrices, instead of bf16")
+    parser.add_argument("--speculate", action="store_true", help="by prompt lookup: random weights repeat themselves")
     parser.add_argument("--switch-interval-ms", type=float, default=5.0, help="of Python's threads")
     arguments = parser.parse_args()
     sys.setswitchinterval(arguments.switch_interval_ms / 1000)
@@ -216,7 +219,9 @@ def main() -> None:
     print(f"inglenook on torch {torch.__version__}, {weights}, random weights, greedy, EOS ignored; {name}")
     results = []
     for shape in SHAPES if arguments.shape == "all" else [arguments.shape]:
-        results.append(asyncio.run(run(shape, arguments.repetitions, arguments.only, arguments.weights)))
+        results.append(asyncio.run(run(
+            shape, arguments.repetitions, arguments.only, arguments.weights, speculate=arguments.speculate
+        )))
         show(results[-1])
         torch.cuda.empty_cache()
     print(json.dumps({"gpu": name, "torch": torch.__version__, "results": results}))

@@ -1,4 +1,5 @@
-"""What weights in few bits cost in quality: `python -m tests.benchmarks.weights`, on the processor, a minute.
+"""What weights, keys and values in few bits cost in quality: `python -m tests.benchmarks.weights`, on the processor, a
+minute or two.
 
 The starter model, dequantised and run by torch in 32 bits, against itself in each format: Kullback-Leibler divergence
 of the next tokens over a text of English prose, and how often both find the same token likeliest. Speed is measured on
@@ -31,12 +32,14 @@ YARDSTICK = Path(__file__).resolve().parents[2] / "engine" / "yardstick.txt"
 NUM_TOKENS = 1024
 
 
-def logits_of(folder: Path, weight_format: str | None, token_ids: list[int]) -> tuple[NDArray[np.float32], int]:
+def logits_of(
+    folder: Path, weight_format: str | None, token_ids: list[int], *, quantises_kv: bool = False
+) -> tuple[NDArray[np.float32], int]:
     """After each token, [tokens, vocab]; and the bytes of the weights."""
     config, device = read_config(folder), torch.device("cpu")
     weights = read_weights(folder, config, torch.float32, device, weight_format=weight_format)
     num_blocks = -(-len(token_ids) // BLOCK_SIZE)
-    kv = PagedKv(config, num_blocks, torch.float32, device)
+    kv = PagedKv(config, num_blocks, torch.float32, device, quantises=quantises_kv)
     decoder = Decoder(config, weights, max_model_len=num_blocks * BLOCK_SIZE)
     row = BatchRow(
         slot=0, token_ids=token_ids, position=0, block_table=list(range(num_blocks)), num_proposed=len(token_ids) - 1,
@@ -52,13 +55,13 @@ def main() -> None:
         token_ids = tokenizer.encode(YARDSTICK.read_text(encoding="utf-8")).ids[:NUM_TOKENS]
         original, num_bytes = logits_of(folder, None, token_ids)
         print(f"{model_path().stem}, dequantised, torch {torch.__version__}, {len(token_ids)} tokens of prose")
-        for weight_format in BITS:
-            other, num_bytes_of_it = logits_of(folder, weight_format, token_ids)
+        for name, weight_format in [*zip(BITS, BITS, strict=True), ("kv", None)]:
+            other, num_bytes_of_it = logits_of(folder, weight_format, token_ids, quantises_kv=name == "kv")
             meter = DivergenceMeter()
             meter.add(original, other)
             result = meter.result()
             print(
-                f"{weight_format:5} mean KL {result.mean_nats:.4f} nats, 99 of 100 below {result.p99_nats:.3f}, "
+                f"{name:5} mean KL {result.mean_nats:.4f} nats, 99 of 100 below {result.p99_nats:.3f}, "
                 f"same likeliest {result.same_top_share:.1%}, {num_bytes_of_it / num_bytes:.0%} of the bytes of F32",
                 flush=True,
             )

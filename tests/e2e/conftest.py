@@ -53,6 +53,7 @@ class Server:
     process: subprocess.Popen[str] | None = None
     output: list[str] = field(default_factory=list)
     extra: dict[str, str] = field(default_factory=dict)         # of its environment
+    flags: tuple[str, ...] = ()                                 # of `serve`
     _lines: queue.Queue[str | None] = field(default_factory=queue.Queue)
 
     @property
@@ -65,7 +66,7 @@ class Server:
 
     @property
     def serving(self) -> list[str]:
-        return [sys.executable, "-u", "-m", "inglenook", "serve", "--port", str(self.port), "--no-browser"]
+        return [sys.executable, "-u", "-m", "inglenook", "serve", "--port", str(self.port), "--no-browser", *self.flags]
 
     def start(self) -> Server:
         self.output.clear()

@@ -85,42 +85,35 @@ def llama_cpp(shape: Shape, folder: Path, disk: DiskCache | None = None) -> Back
 
 def torch_plain(shape: Shape, folder: Path, disk: DiskCache | None = None) -> Backend:
     """A tiny model with random weights, by torch on the processor."""
-    from engine.backends.torch.backend import TorchBackend, TorchConfig
-    from tests.engine.torch.tiny_folder import write_tiny_folder
+    return _torch(shape, folder / "torch", device="cpu", dtype="float32")
 
-    if not (folder / "torch").exists():
-        write_tiny_folder(folder / "torch")
-    return TorchBackend(
-        TorchConfig(
-            folder=folder / "torch",
-            device="cpu",
-            dtype="float32",
-            num_blocks=shape.num_blocks,
-            max_model_len=shape.max_model_len,
-            max_num_seqs=shape.max_num_seqs,
-            max_num_batched_tokens=shape.max_num_batched_tokens,
-            num_threads=1,
-            speculate=shape.can_speculate,
-        )
-    )
+
+def torch_others(shape: Shape, folder: Path, disk: DiskCache | None = None) -> Backend:
+    """A mixture of experts, which transformers' own code runs with our attention."""
+    return _torch(shape, folder / "torch", device="cpu", dtype="float32", family="mixtral", num_local_experts=4)
 
 
 def torch_cuda(shape: Shape, folder: Path, disk: DiskCache | None = None) -> Backend:
     """The same kind of model on the GPU, by kernels and graphs: in 16 bits, for there are none of these in 32."""
+    return _torch(shape, folder / "torch", device="cuda:0", dtype="bfloat16", head_dim=64)
+
+
+def _torch(shape: Shape, folder: Path, *, device: str, dtype: str, **model: Any) -> Backend:
     from engine.backends.torch.backend import TorchBackend, TorchConfig
     from tests.engine.torch.tiny_folder import write_tiny_folder
 
-    if not (folder / "torch").exists():
-        write_tiny_folder(folder / "torch", head_dim=64)
+    if not folder.exists():
+        write_tiny_folder(folder, **model)
     return TorchBackend(
         TorchConfig(
-            folder=folder / "torch",
-            device="cuda:0",
-            dtype="bfloat16",
+            folder=folder,
+            device=device,
+            dtype=dtype,
             num_blocks=shape.num_blocks,
             max_model_len=shape.max_model_len,
             max_num_seqs=shape.max_num_seqs,
             max_num_batched_tokens=shape.max_num_batched_tokens,
+            num_threads=1 if device == "cpu" else 0,
             speculate=shape.can_speculate,
         )
     )
@@ -132,6 +125,7 @@ BACKENDS: dict[str, Callable[[Shape, Path, DiskCache | None], Backend]] = {
     "scripted-pooled": scripted_pooled,
     "llama.cpp": llama_cpp,
     "torch": torch_plain,
+    "torch-others": torch_others,
 }
 if which("nvidia-smi") and find_spec("torch"):
     BACKENDS["torch-cuda"] = torch_cuda

@@ -19,7 +19,7 @@ IN_16_BITS = 0.3                            # of a log probability; a block in t
 
 @pytest.fixture(params=sorted(BACKENDS))
 def make(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
-    if request.param == "torch":
+    if request.param in ("torch", "torch-others"):
         pytest.importorskip("torch")        # `make test` installs it, `make check` does without
     if request.param == "torch-cuda":
         monkeypatch.setattr(sameness, "ROUNDING", IN_16_BITS)

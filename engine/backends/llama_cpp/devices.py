@@ -26,9 +26,14 @@ _TIMEOUT_S = 60.0                                                       # a firs
 logger = structlog.get_logger(__name__)
 
 
+def has_gpu_build() -> bool:
+    """Whether this build has a part for any GPU. Looks at names of files alone."""
+    return any(_GPU_LIBRARY.match(file.name) for file in library_files())
+
+
 async def find_gpus() -> list[Device]:
     """Those that llama.cpp would put layers on, in its order; none where the build has no part for any."""
-    if not any(_GPU_LIBRARY.match(file.name) for file in await asyncio.to_thread(library_files)):
+    if not await asyncio.to_thread(has_gpu_build):
         return []
     try:
         ended = await run_child(_CHILD_MODULE, {}, timeout_s=_TIMEOUT_S)

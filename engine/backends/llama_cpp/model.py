@@ -30,11 +30,12 @@ class RunOptions:
 class NativeModel:
     """Owner of a `llama_model *`. Raises ModelLoadError where the library refuses the file.
 
-    One that `embeds` is asked for vectors only, and may be an encoder.
+    One that `embeds` is asked for vectors only, and may be an encoder. With `vocabulary_only` no weights are read.
     """
 
     def __init__(
-        self, path: Path, options: RunOptions, adapters: Sequence[Adapter] = (), *, embeds: bool = False
+        self, path: Path, options: RunOptions, adapters: Sequence[Adapter] = (), *, embeds: bool = False,
+        vocabulary_only: bool = False,
     ) -> None:
         lib = native()
         params = lib.llama_model_default_params()
@@ -42,6 +43,7 @@ class NativeModel:
         params.split_mode = lib.LLAMA_SPLIT_MODE_NONE
         params.main_gpu = options.main_gpu if options.gpu_layers else _NO_GPU
         params.use_extra_bufts = options.repack
+        params.vocab_only = vocabulary_only
         params.load_mode = lib.LLAMA_LOAD_MODE_NONE      # of a mapped file that is cut short meanwhile the process dies
         log_tail.clear()
         self._pointer: Any = lib.llama_model_load_from_file(os.fsencode(path), params)
@@ -55,7 +57,7 @@ class NativeModel:
         self.weight_bytes: int = lib.llama_model_size(self._pointer)
         self.context_length: int = lib.llama_model_n_ctx_train(self._pointer)
         self.embedding_width: int = lib.llama_model_n_embd_out(self._pointer)
-        if embeds:
+        if embeds or vocabulary_only:
             return
         if lib.llama_model_has_encoder(self._pointer) or not lib.llama_model_has_decoder(self._pointer):
             self.close()

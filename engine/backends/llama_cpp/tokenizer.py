@@ -7,12 +7,13 @@ import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
 from engine.backends.llama_cpp.library import native
-from engine.backends.llama_cpp.model import NativeModel, pointer_to
+from engine.backends.llama_cpp.model import NativeModel, RunOptions, pointer_to
 from engine.errors import EngineFailed, InvalidRequest
 from engine.markers import pattern_of
 
@@ -142,6 +143,18 @@ class LlamaTokenizer:
             return frozenset()
         is_eog = native().llama_vocab_is_eog
         return frozenset(token_id for token_id in range(self.vocab_size) if is_eog(self._vocab, token_id))
+
+
+class GgufTokenizer(LlamaTokenizer):
+    """Of a file whose weights another back end runs. Raises ModelLoadError where the library refuses the file."""
+
+    def __init__(self, path: Path) -> None:
+        self._model = NativeModel(path, RunOptions(), vocabulary_only=True)
+        super().__init__(self._model)
+
+    def close(self) -> None:
+        super().close()
+        self._model.close()
 
 
 def _as_utf8(text: str) -> bytes:

@@ -49,6 +49,7 @@ class Candidate:
     gpu_layers: int = 0
     main_gpu: int = 0
     pooling: str = ""                  # not empty: it is tried as a model that embeds
+    vocabulary_only: bool = False      # its weights are another back end's
 
     @property
     def name(self) -> str:
@@ -119,6 +120,7 @@ class _Child:
             "options": asdict(options),
             "num_threads": candidate.num_threads,
             "pooling": candidate.pooling,
+            "vocabulary_only": candidate.vocabulary_only,
         }
         num_bytes = sum(path.stat().st_size for path in candidate.all_paths)
         self._timeout_s = min(_BASE_TIMEOUT_S + num_bytes / _SLOWEST_DISK_BYTES_PER_S, _MAX_TIMEOUT_S)
@@ -150,7 +152,7 @@ def _key(candidate: Candidate, processor: str) -> str:
     files = [(name, stat.st_size, stat.st_mtime_ns, stat.st_ino) for name, stat in stats]
     how = [
         candidate.num_threads, [adapter.scale for adapter in candidate.adapters], candidate.kv_type,
-        candidate.gpu_layers, candidate.main_gpu, candidate.pooling,
+        candidate.gpu_layers, candidate.main_gpu, candidate.pooling, candidate.vocabulary_only,
     ]
     facts = json.dumps([files, LIBRARY_VERSION, processor, how])
     return hashlib.sha256(facts.encode()).hexdigest()

@@ -15,7 +15,7 @@ from engine.backends.llama_cpp.backend import LlamaCppBackend, LlamaCppConfig
 from engine.backends.llama_cpp.embedder import EmbedderConfig, LlamaCppEmbedder
 from engine.backends.llama_cpp.model import RunOptions, supports_gpu
 from engine.backends.llama_cpp.streams import BLOCK_SIZE
-from engine.backends.llama_cpp.tokenizer import LlamaTokenizer
+from engine.backends.llama_cpp.tokenizer import GgufTokenizer, LlamaTokenizer
 from engine.batch import Batch, BatchRow, Release, SamplingInput
 from engine.child import report, take_task
 from engine.errors import EngineError
@@ -35,7 +35,10 @@ def main() -> int:
         options = replace(options, gpu_layers=0)
     report(options={name: getattr(options, name) for name in RunOptions.__dataclass_fields__})
     try:
-        speed = _try_embedding(task, options) if task["pooling"] else _try(task, options)
+        if task["vocabulary_only"]:
+            speed = _try_vocabulary(task)
+        else:
+            speed = _try_embedding(task, options) if task["pooling"] else _try(task, options)
         report(prefill_tokens_per_s=speed)
     except EngineError as error:
         report(error=str(error))
@@ -83,6 +86,13 @@ def _try_embedding(task: dict[str, Any], options: RunOptions) -> float:
     embedder.embed([text])
     embedder.close()
     return len(text) * num_threads / max(took_s, 1e-6)
+
+
+def _try_vocabulary(task: dict[str, Any]) -> float:
+    tokenizer = GgufTokenizer(Path(task["path"]))
+    _try_tokenizer(tokenizer)
+    tokenizer.close()
+    return 0.0
 
 
 def _try_tokenizer(tokenizer: LlamaTokenizer) -> None:

@@ -90,8 +90,7 @@ def _attend_single(
     tables = torch.nn.utils.rnn.pad_sequence([span.table for span in spans], batch_first=True)
     where = torch.tensor([span.start for span in spans], device=device)
     lengths = torch.tensor([span.length for span in spans], device=device)[:, None]
-    pieces = kv.layers[layer][tables].permute(3, 0, 2, 1, 4, 5)     # [2, rows, kv_heads, blocks, 16, head_dim]
-    keys, values = pieces.reshape(2, len(spans), pieces.shape[2], -1, pieces.shape[-1])
+    keys, values = kv.read_all(layer, tables)
     positions = torch.arange(tables.shape[1] * BLOCK_SIZE, device=device)[None, :]
     seen = _seen(lengths - 1, positions, window)[:, None, None, :]
     own = queries[where][:, :, None, :]

@@ -1,4 +1,5 @@
-"""torch as a `Backend`: models in safetensors, on CUDA, MPS or the processor. All of it runs on the engine's thread.
+"""torch as a `Backend`: models in safetensors, and in GGUF where torch has a GPU and llama.cpp has none. On CUDA, MPS
+or the processor, all of it on the engine's thread.
 
 A block id is an address in `PagedKv`: nothing moves when a sequence leaves, and shared prefixes are read in place.
 """
@@ -8,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,21 +17,25 @@ import torch
 
 from engine.backends.base import BackendInfo, Tokenizer
 from engine.backends.torch.config import DecoderConfig, read_config
-from engine.backends.torch.decoder import Decoder
+from engine.backends.torch.decoder import AnyDecoder, Decoder
 from engine.backends.torch.flat_step import flatten
+from engine.backends.torch.model_config import ModelConfig
 from engine.backends.torch.operations import CudaOperations, PlainOperations, fits_kernels
 from engine.backends.torch.paged_kv import BLOCK_SIZE, PagedKv
+from engine.backends.torch.token_rows import as_far_as_right
 from engine.backends.torch.tokenizer import FolderTokenizer
 from engine.backends.torch.weights import Weights, read_weights
 from engine.batch import Batch, BatchRow, Release, SampledToken, SamplingInput, StepOutput
 from engine.disk_cache.blocks import DiskBlocks
 from engine.errors import EngineFailed
+from engine.memory_plan import KvType
 from engine.params import SamplingParams
 from engine.proposer import Proposer
 from engine.step_sampler import StepSampler
 
 if TYPE_CHECKING:
     from engine.backends.torch.graph_decoder import GraphDecoder
+    from engine.backends.torch.transformers_model import PretrainedModel
 
 WARM_UP_TOKENS = 64
 _GREEDY = SamplingParams(temperature=0.0)
@@ -48,6 +54,7 @@ class TorchConfig:
     max_num_batched_tokens: int
     num_threads: int = 0            # of the processor; 0: as torch likes
     weight_format: str | None = None    # of quantised.py, for the matrices of layers; None: as they are on disk
+    kv_type: KvType = "f16"         # q8_0: KV in 8 bits; else in `dtype`
     speculate: bool = True
 
 
@@ -55,9 +62,10 @@ class TorchConfig:
 class LoadedModel:
     """What lies in the folder, on the device."""
 
-    config: DecoderConfig
-    weights: Weights
+    config: ModelConfig
+    weights: Weights | PretrainedModel      # of the kinds that our decoder knows; of all others
     tokenizer: Tokenizer
+    close: Callable[[], None] = lambda: None        # of what the tokenizer holds
 
 
 def load_model(config: TorchConfig) -> LoadedModel:
@@ -66,11 +74,14 @@ def load_model(config: TorchConfig) -> LoadedModel:
     tokenizer = FolderTokenizer(
         config.folder, vocab_size=described.vocab_size, eos_token_ids=described.eos_token_ids
     )
-    weights = read_weights(
-        config.folder, described, getattr(torch, config.dtype), torch.device(config.device),
-        weight_format=config.weight_format,
-    )
-    return LoadedModel(config=described, weights=weights, tokenizer=tokenizer)
+    dtype, device = getattr(torch, config.dtype), torch.device(config.device)
+    if isinstance(described, DecoderConfig):
+        weights = read_weights(config.folder, described, dtype, device, weight_format=config.weight_format)
+        return LoadedModel(config=described, weights=weights, tokenizer=tokenizer)
+    from engine.backends.torch.transformers_model import read_pretrained  # noqa: PLC0415 - it takes seconds to come
+
+    pretrained = read_pretrained(config.folder, described, dtype, device)
+    return LoadedModel(config=described, weights=pretrained, tokenizer=tokenizer)
 
 
 class _StepInterrupted(Exception):
@@ -86,15 +97,15 @@ class TorchBackend:
         self._config = config
         self._device = torch.device(config.device)
         model = load(config)
-        described, self._tokenizer = model.config, model.tokenizer
-        self._has_kernels = self._device.type == "cuda" and fits_kernels(described)
-        operations = CudaOperations(described) if self._has_kernels else PlainOperations(described)
-        self._decoder: Decoder | None = Decoder(
-            described, model.weights, max_model_len=config.max_model_len, operations=operations
+        described, self._tokenizer, self._close_model = model.config, model.tokenizer, model.close
+        self._has_kernels = (
+            self._device.type == "cuda" and isinstance(described, DecoderConfig) and fits_kernels(described)
         )
+        self._decoder: AnyDecoder | None = self._make_decoder(model)
         # One block more than sequences get: rows that only fill up a graph work there.
         self._kv: PagedKv | None = PagedKv(
-            described, config.num_blocks + 1, getattr(torch, config.dtype), self._device
+            described, config.num_blocks + 1, getattr(torch, config.dtype), self._device,
+            quantises=config.kv_type == "q8_0",
         )
         self._graphs = self._make_graphs(self._decoder, self._kv)
         self._sampler = StepSampler(described.vocab_size)
@@ -140,6 +151,8 @@ class TorchBackend:
             return StepOutput([], was_interrupted=True)
         for row, chosen in zip(batch.rows, tokens, strict=True):
             self._lengths[row.slot] = row.num_tokens_after(len(chosen))
+            if row.num_proposed and self._graphs is not None:
+                self._graphs.forget(row.slot)       # of its blocks, those behind wrong proposals go
         return StepOutput(tokens)
 
     def interrupt(self) -> None:
@@ -154,16 +167,27 @@ class TorchBackend:
 
     def close(self) -> None:
         self._decoder = self._kv = self._graphs = None
+        self._close_model()
         if self._device.type == "cuda":
             torch.cuda.empty_cache()
 
-    def _make_graphs(self, decoder: Decoder, kv: PagedKv) -> GraphDecoder | None:
-        if not self._has_kernels:
+    def _make_decoder(self, model: LoadedModel) -> AnyDecoder:
+        described, weights = model.config, model.weights
+        if isinstance(described, DecoderConfig) and isinstance(weights, Weights):
+            operations = CudaOperations(described) if self._has_kernels else PlainOperations(described)
+            return Decoder(described, weights, max_model_len=self._config.max_model_len, operations=operations)
+        from engine.backends.torch.transformers_decoder import TransformersDecoder  # noqa: PLC0415 - it is there by now
+
+        assert not isinstance(weights, Weights)
+        return TransformersDecoder(weights.code)
+
+    def _make_graphs(self, decoder: AnyDecoder, kv: PagedKv) -> GraphDecoder | None:
+        if not self._has_kernels or not isinstance(decoder, Decoder):
             return None
         from engine.backends.torch.graph_decoder import GraphDecoder  # noqa: PLC0415 - Triton is CUDA's
 
         return GraphDecoder(
-            decoder, kv, max_rows=self._config.max_num_seqs, max_model_len=self._config.max_model_len
+            decoder, kv, max_num_seqs=self._config.max_num_seqs, max_model_len=self._config.max_model_len
         )
 
     def _warm_up(self) -> None:
@@ -189,19 +213,20 @@ class TorchBackend:
         self.execute(Batch(released=[Release(slot=0, kept_blocks=[])]))
 
     def _choose(
-        self, rows: Sequence[BatchRow], decoder: Decoder, kv: PagedKv
+        self, rows: Sequence[BatchRow], decoder: AnyDecoder, kv: PagedKv
     ) -> list[tuple[SampledToken, ...]]:
         """Where all are greedy and ask for nothing more, the device chooses, and only ids come back."""
         is_greedy = all(_is_plainly_greedy(row) for row in rows)
         if self._graphs is not None and self._graphs.takes(rows):       # over before it could be interrupted
             if is_greedy:
-                return [(SampledToken(token_id),) for token_id in self._graphs.likeliest(rows)]
+                likeliest = self._graphs.likeliest(rows)
+                return [as_far_as_right(row, each) for row, each in zip(rows, likeliest, strict=True)]
             logits = self._graphs.forward(rows)
         else:
             logits = decoder.forward(flatten(rows, self._device, for_kernels=self._has_kernels), kv, self._check)
         if is_greedy:
             best = iter(logits.argmax(dim=-1).tolist())
-            return [(SampledToken(next(best)),) if row.sampling is not None else () for row in rows]
+            return [as_far_as_right(row, list(islice(best, row.num_sampled_from))) for row in rows]
         return self._sampler.sample(logits.cpu().numpy(), rows)
 
     def _check(self) -> None:
@@ -222,7 +247,7 @@ class TorchBackend:
             self._lengths[row.slot] = row.position
         kv.copy_beginnings(copies)
 
-    def _describe(self, described: DecoderConfig, weight_bytes: int, kv_bytes: int) -> BackendInfo:
+    def _describe(self, described: ModelConfig, weight_bytes: int, kv_bytes: int) -> BackendInfo:
         config = self._config
         return BackendInfo(
             name="torch",
@@ -247,7 +272,7 @@ def _is_plainly_greedy(row: BatchRow) -> bool:
         return True
     params = row.sampling.params
     return (
-        params.is_greedy and not row.num_proposed and row.sampling.grammar is None and params.logprobs is None
+        params.is_greedy and row.sampling.grammar is None and params.logprobs is None
         and not params.logit_bias and params.repetition_penalty == 1.0
         and not params.presence_penalty and not params.frequency_penalty
     )

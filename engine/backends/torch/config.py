@@ -1,29 +1,30 @@
 """What a model of dense layers is made of: `config.json` of a folder of safetensors, read into one description.
 
 One decoder (decoder.py) runs them all: Llama, Mistral, Qwen2, Qwen3, SmolLM2, Granite, Phi-3 and 4, Gemma 2 and 3. What
-tells families apart is written down here as values, so that the decoder has no family names in it. Any thread.
+tells families apart is written down here as values, so that the decoder has no family names in it. All other kinds are
+described in other_config.py. Any thread.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from engine.backends.torch.checkpoint_format import CheckpointFormat
+from engine.backends.torch.model_config import ModelConfig, check_sizes, eos_token_ids, read_json
+from engine.backends.torch.other_config import OtherConfig, read_other
 from engine.errors import ModelLoadError
 from engine.told import Told
 
-MAX_CONFIG_BYTES: Final = 4 << 20
-ROPE_KINDS: Final = frozenset({"default", "linear", "llama3", "longrope", "proportional"})
+ROPE_KINDS: Final = frozenset({"default", "linear", "llama3", "longrope", "proportional"})       # in config.json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rope:
     theta: float = 10_000.0
-    kind: str = "default"               # one of ROPE_KINDS
+    kind: str = "default"               # one of ROPE_KINDS, or "factors": one for each frequency, as GGUFs have them
     share: float = 1.0                  # of a head's dimensions that turn
     scaling: Mapping[str, Any] | None = None
 
@@ -37,19 +38,9 @@ class Attention:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DecoderConfig:
-    family: str
-    hidden_size: int
-    intermediate_size: int
-    num_layers: int
-    num_heads: int
-    num_kv_heads: int
-    head_dim: int
-    vocab_size: int
-    context_length: int
+class DecoderConfig(ModelConfig):
     norm_eps: float
     layers: tuple[Attention, ...]
-    dtype: str = "bfloat16"             # of the weights on disk
     activation: str = "silu"            # or "gelu_tanh"
     ties_embeddings: bool = False
     norms_heads: bool = False           # of q and k, before they turn
@@ -61,7 +52,6 @@ class DecoderConfig:
     embedding_scale: float = 1.0
     residual_scale: float = 1.0
     logits_divisor: float = 1.0
-    eos_token_ids: tuple[int, ...] = ()
     checkpoint: CheckpointFormat | None = None      # None: its matrices are plain
 
     @property
@@ -70,33 +60,22 @@ class DecoderConfig:
         heads = 2 * self.num_heads + 2 * self.num_kv_heads
         return self.num_layers * self.hidden_size * (heads * self.head_dim + 3 * self.intermediate_size)
 
-    @property
-    def step_values_per_token(self) -> int:
-        """Numbers that a step holds for each of its tokens, in one layer at a time. An upper bound."""
-        heads = 2 * self.num_heads + 2 * self.num_kv_heads
-        return heads * self.head_dim + 3 * self.intermediate_size + 4 * self.hidden_size
 
-    @property
-    def kv_values_per_token(self) -> int:
-        return 2 * self.num_layers * self.num_kv_heads * self.head_dim
-
-
-def read_config(folder: Path) -> DecoderConfig:
-    """Raises ModelLoadError where the file is not there, is broken, or describes what this decoder cannot run."""
-    raw = _read_json(folder / "config.json")
-    raw = raw.get("text_config", raw) | {"architectures": raw.get("architectures", [])} if "text_config" in raw else raw
+def read_config(folder: Path) -> DecoderConfig | OtherConfig:
+    """Raises ModelLoadError where the file is not there, is broken, or describes what cannot be run."""
+    whole = read_json(folder / "config.json")
+    text = whole.get("text_config")
+    raw = text if isinstance(text, dict) else whole
     family = str(raw.get("model_type", ""))
     if family not in _FAMILIES:
-        known = ", ".join(sorted(_FAMILIES))
-        kind = family or Told("kind-unnamed")
-        raise ModelLoadError(Told("folder-family", folder=folder.name, kind=kind, known=known))
+        return read_other(folder, whole)
     checkpoint = _checkpoint(folder, raw.get("quantization_config"))
     try:
         config = _FAMILIES[family](raw, _common(raw, family))
     except (KeyError, TypeError, ValueError) as error:
         raise ModelLoadError(Told("folder-config", folder=folder.name, detail=str(error))) from error
-    _check(config, folder)
-    return replace(config, eos_token_ids=_eos(folder, raw), checkpoint=checkpoint)
+    check_sizes(config, folder)
+    return replace(config, eos_token_ids=eos_token_ids(folder, raw), checkpoint=checkpoint)
 
 
 def _checkpoint(folder: Path, raw: Any) -> CheckpointFormat | None:
@@ -195,39 +174,6 @@ def _activation(name: str) -> str:
     if name not in known:
         raise ValueError(f"hidden_act {name}")
     return known[name]
-
-
-def _check(config: DecoderConfig, folder: Path) -> None:
-    wrong = [
-        name for name in ("hidden_size", "intermediate_size", "num_heads", "num_kv_heads", "head_dim", "vocab_size")
-        if not 0 < getattr(config, name) <= 1 << 20
-    ]
-    if not wrong and config.num_heads % config.num_kv_heads:
-        wrong = ["num_key_value_heads"]
-    if wrong:
-        raise ModelLoadError(Told("folder-config-wrong", folder=folder.name, detail=", ".join(wrong)))
-
-
-def _eos(folder: Path, raw: Mapping[str, Any]) -> tuple[int, ...]:
-    path = folder / "generation_config.json"
-    generation = _read_json(path) if path.is_file() else {}
-    ids = generation.get("eos_token_id", raw.get("eos_token_id"))
-    ids = ids if isinstance(ids, list) else [ids]
-    return tuple(token_id for token_id in ids if isinstance(token_id, int))
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        if path.stat().st_size > MAX_CONFIG_BYTES:
-            raise ModelLoadError(Told("folder-file-large", file=path.name, folder=path.parent.name))
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise ModelLoadError(
-            Told("folder-file-unreadable", file=path.name, folder=path.parent.name, detail=str(error))
-        ) from error
-    if not isinstance(content, dict):
-        raise ModelLoadError(Told("folder-file-empty", file=path.name, folder=path.parent.name))
-    return content
 
 
 # --- what tells them apart --------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 import torch.nn.functional as F
@@ -34,6 +35,13 @@ class FlatStep:
     prompts: Sequence[Prompts] | None = None    # the other rows, likewise; None: they go one by one
 
 
+class AnyDecoder(Protocol):
+    """What runs a model's steps: `Decoder`, or `TransformersDecoder`."""
+
+    def forward(self, step: FlatStep, kv: PagedKv, check: Callable[[], None]) -> Tensor:
+        """float32 logits [wanted, vocab]. `check` is called between layers: it may raise, to end the step there."""
+
+
 class Decoder:
     def __init__(
         self, config: DecoderConfig, weights: Weights, *, max_model_len: int, operations: Operations | None = None
@@ -53,7 +61,6 @@ class Decoder:
         return self._rotary[repr(self.config.layers[layer].rope)]
 
     def forward(self, step: FlatStep, kv: PagedKv, check: Callable[[], None] = lambda: None) -> Tensor:
-        """float32 logits [wanted, vocab]. `check` is called between layers: it may raise, to end the step there."""
         with torch.inference_mode():
             return self._forward(step, kv, check)
 

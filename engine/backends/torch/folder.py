@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from engine.backends.torch.checkpoint_format import CheckpointFormat
 from engine.backends.torch.config import DecoderConfig, read_config
+from engine.backends.torch.other_config import OtherConfig
 from engine.errors import ModelLoadError
+from engine.memory_plan import KvType
 from engine.told import Told
 
 ITEM_BYTES: Final = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
@@ -19,29 +22,44 @@ SHORT_NAMES: Final = {"float64": "F64", "float32": "F32", "float16": "F16", "bfl
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelFolder:
     path: Path
-    config: DecoderConfig
+    config: DecoderConfig | OtherConfig
     files: tuple[Path, ...]
     size_bytes: int                 # of all files with weights
     modified_ns: int                # of the newest of them
+    quantisation: str = ""          # of a GGUF, which is a file: "Q4_1"
+
+    @property
+    def checkpoint(self) -> CheckpointFormat | None:
+        """How it was quantised, if it was."""
+        return self.config.checkpoint if isinstance(self.config, DecoderConfig) else None
+
+    @property
+    def takes_formats(self) -> bool:
+        """Its matrices can be made smaller as they are loaded."""
+        return isinstance(self.config, DecoderConfig) and self.checkpoint is None and not self.quantisation
 
     @property
     def format_name(self) -> str:
         """Of the weights on disk: "BF16", "AWQ INT4"."""
-        if self.config.checkpoint is not None:
-            return f"{self.config.checkpoint.method.upper()} INT4"
+        if self.quantisation:
+            return self.quantisation
+        if self.checkpoint is not None:
+            return f"{self.checkpoint.method.upper()} INT4"
         return SHORT_NAMES.get(self.config.dtype, self.config.dtype)
 
     def weight_bytes(self, dtype: str, weight_format: str | None = None) -> int:
         """Once they are loaded as `dtype`, matrices of layers in `weight_format`, if in any. An upper bound."""
-        if self.config.checkpoint is not None:
+        if self.checkpoint is not None:
             return self.size_bytes * 11 // 10       # scales and zeros take more room here than there
         num_bytes = self.size_bytes * ITEM_BYTES[dtype] // ITEM_BYTES.get(self.config.dtype, 2)
-        if weight_format is None:
+        if weight_format is None or not isinstance(self.config, DecoderConfig):
             return num_bytes
         return num_bytes - int(self.config.matrix_values * (ITEM_BYTES[dtype] - FORMAT_BYTES[weight_format]))
 
-    def kv_bytes_per_token(self, dtype: str) -> int:
-        return self.config.kv_values_per_token * ITEM_BYTES[dtype]
+    def kv_bytes_per_token(self, dtype: str, kv_type: KvType = "f16") -> int:
+        """In 8 bits, `q8_0`, each head has a scale of 16 for a token's key, and one for its value."""
+        values = self.config.kv_values_per_token
+        return values + 2 * values // self.config.head_dim if kv_type == "q8_0" else values * ITEM_BYTES[dtype]
 
 
 def read_folder(path: Path) -> ModelFolder:

@@ -1,12 +1,14 @@
-"""Steps of one token a sequence on CUDA, which most are: the whole step is one graph, launched in one call.
+"""Steps of one token a sequence on CUDA, which most are, or of one and some proposed: the whole step is one graph,
+launched in one call.
 
-Prompts, and rows with proposals, take decoder.py's way. Buffers are fixed; a graph is captured for each number of rows
-of `BUCKETS` when it is first needed; missing rows are made up by ones that work in a block of nobody's. On the engine's
-thread.
+Prompts take decoder.py's way. Here each token is a row (token_rows.py). Buffers are fixed; a graph is captured for each
+number of them of `BUCKETS` when it is first needed; missing ones are made up by some that work in a block of nobody's.
+On the engine's thread.
 
-Where all rows take their likeliest token, the next step is launched at once, as it is if nobody ends or comes. If it
-turns out otherwise, its rows that still run are right, and the others wrote where nobody reads before writing: behind
-the end of a sequence, in a block of its own; what comes to that block later comes later to the device, too.
+Where all take their likeliest token and none is proposed, the next step is launched at once, as it is if nobody ends,
+comes or has something proposed. If it turns out otherwise, its rows that still run are right, and the others wrote
+where nobody reads before writing: behind the end of a sequence, in a block of its own; what comes to that block later
+comes later to the device, too.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ from engine.backends.torch.kernels import add_norm, linear, rotate_and_write, si
 from engine.backends.torch.paged_attention import PagedAttention
 from engine.backends.torch.paged_kv import BLOCK_SIZE, PagedKv
 from engine.backends.torch.quantised_kernels import product
+from engine.backends.torch.token_rows import TokenRows, are_next_tokens
 from engine.batch import BatchRow
+from engine.speculation import MAX_PROPOSED
 
 BUCKETS: Final = (1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 
@@ -33,25 +37,27 @@ class _Launched:
     """A step on its way."""
 
     size: int
-    row_of: dict[int, int]                          # by slot
+    row_of: dict[int, int]                          # by slot: of its first token
     tokens_here: Tensor                             # int64, pinned; there once `is_done`
     is_done: torch.cuda.Event
     expected: dict[int, tuple[int, int]] = field(default_factory=dict)     # (position, token) by slot: right for those
 
     def is_of(self, rows: Sequence[BatchRow]) -> bool:
         """Whether it computes these rows, some of its own."""
-        return all(self.expected.get(row.slot) == (row.position, row.token_ids[0]) for row in rows)
+        return all(
+            not row.num_proposed and self.expected.get(row.slot) == (row.position, row.token_ids[0]) for row in rows
+        )
 
 
 class GraphDecoder:
-    def __init__(self, decoder: Decoder, kv: PagedKv, *, max_rows: int, max_model_len: int) -> None:
+    def __init__(self, decoder: Decoder, kv: PagedKv, *, max_num_seqs: int, max_model_len: int) -> None:
         config, device = decoder.config, decoder.weights.embedding.device
         self._decoder = decoder
         self._kv = kv
         self._spare_block = kv.num_blocks - 1       # which no sequence gets
-        self._max_rows = min(max_rows, BUCKETS[-1])
+        self._max_rows = min(max(2 * max_num_seqs, 1 + MAX_PROPOSED), BUCKETS[-1])      # of one token each
         self._width = -(-max_model_len // BLOCK_SIZE)
-        slots = max_rows + 1                        # the last for rows that fill up
+        slots = max_num_seqs + 1                    # the last for rows that fill up
         self._tables_here = torch.full((slots, self._width), self._spare_block, dtype=torch.int32).pin_memory()
         self._tables = self._tables_here.to(device)
         self._num_known: dict[int, int] = {}        # blocks of each slot's table that are on the device
@@ -79,63 +85,68 @@ class GraphDecoder:
         self._graphs: dict[int, torch.cuda.CUDAGraph] = {}
 
     def takes(self, rows: Sequence[BatchRow]) -> bool:
-        return len(rows) <= self._max_rows and all(
-            len(row.token_ids) == 1 and row.sampling is not None for row in rows
-        )
+        return are_next_tokens(rows, self._max_rows)
 
     def forget(self, slot: int) -> None:
-        """Its sequence left: the next one there brings a table of its own."""
+        """Its sequence left, or gave back blocks of wrong proposals: what comes next there brings its table."""
         self._num_known.pop(slot, None)
         if self._ahead is not None:
             self._ahead.expected.pop(slot, None)
 
     def forward(self, rows: Sequence[BatchRow]) -> Tensor:
-        """float32 logits [rows, vocab], valid until the next call."""
+        """float32 logits [tokens, vocab], valid until the next call."""
         self._ahead = None
         self._launch(rows)
-        return self._logits[: len(rows)]
+        return self._logits[: sum(len(row.token_ids) for row in rows)]
 
-    def likeliest(self, rows: Sequence[BatchRow]) -> list[int]:
-        """The likeliest token of each row. The step after this one is launched before this one's tokens are waited
-        for: they are taken from the device, so that it need not stand still while Python thinks.
+    def likeliest(self, rows: Sequence[BatchRow]) -> list[list[int]]:
+        """The likeliest token after each of every row's. The step after this one is launched before this one's tokens
+        are waited for: they are taken from the device, so that it need not stand still while Python thinks.
         """
         ahead, self._ahead = self._ahead, None
         launched = ahead if ahead is not None and ahead.is_of(rows) else self._launch(rows)
-        following = self._launch_after(launched, rows) if self._has_blocks_ahead(rows) else None
+        following = self._launch_after(launched, rows) if self._can_go_on(rows) else None
         launched.is_done.synchronize()
         found: list[int] = launched.tokens_here[: launched.size].tolist()
-        tokens = [found[launched.row_of[row.slot]] for row in rows]
+        firsts = [launched.row_of[row.slot] for row in rows]
+        tokens = [found[first : first + len(row.token_ids)] for first, row in zip(firsts, rows, strict=True)]
         if following is not None:
             following.expected = {
-                row.slot: (row.position + 1, token) for row, token in zip(rows, tokens, strict=True)
+                row.slot: (row.position + 1, token) for row, (token,) in zip(rows, tokens, strict=True)
             }
             self._ahead = following
         return tokens
 
-    def _has_blocks_ahead(self, rows: Sequence[BatchRow]) -> bool:
-        return all(row.position + 2 <= min(len(row.block_table), self._width) * BLOCK_SIZE for row in rows)
+    def _can_go_on(self, rows: Sequence[BatchRow]) -> bool:
+        """The next step can be told: nothing is proposed, and there are blocks for it."""
+        return all(
+            not row.num_proposed and row.position + 2 <= min(len(row.block_table), self._width) * BLOCK_SIZE
+            for row in rows
+        )
 
     def _launch(self, rows: Sequence[BatchRow]) -> _Launched:
         """A step whose tokens Python has."""
-        size = self._size(len(rows))
+        tokens = TokenRows.of(rows)
+        size = self._size(len(tokens.token_ids))
         self._bring_tables(rows)
-        inputs = self._fill_inputs(rows, size, [row.token_ids[0] for row in rows], ahead=0)
-        self._inputs.copy_(inputs, non_blocking=True)
-        return self._replay(size, rows)
+        self._inputs.copy_(self._fill_inputs(tokens, size), non_blocking=True)
+        return self._replay(size, tokens)
 
     def _launch_after(self, last: _Launched, rows: Sequence[BatchRow]) -> _Launched:
         """The step of the tokens that `last` is choosing, for these of its rows."""
+        coming = TokenRows(
+            token_ids=[last.row_of[row.slot] for row in rows], positions=[row.position + 1 for row in rows],
+            slots=[row.slot for row in rows],
+        )
         size = self._size(len(rows))
         self._bring_tables(rows)
-        self._coming.copy_(
-            self._fill_inputs(rows, size, [last.row_of[row.slot] for row in rows], ahead=1), non_blocking=True
-        )
+        self._coming.copy_(self._fill_inputs(coming, size), non_blocking=True)
         torch.index_select(self._best, 0, self._coming[0], out=self._chosen)
         self._inputs[0].copy_(self._chosen)
         self._inputs[1:].copy_(self._coming[1:])
-        return self._replay(size, rows)
+        return self._replay(size, coming)
 
-    def _replay(self, size: int, rows: Sequence[BatchRow]) -> _Launched:
+    def _replay(self, size: int, tokens: TokenRows) -> _Launched:
         self._turn = 1 - self._turn
         tokens_here, is_done = self._tokens_here[self._turn], torch.cuda.Event()
         with torch.inference_mode():
@@ -144,15 +155,15 @@ class GraphDecoder:
             self._graphs[size].replay()
             tokens_here.copy_(self._best, non_blocking=True)
         is_done.record()
-        return _Launched(size, {row.slot: index for index, row in enumerate(rows)}, tokens_here, is_done)
+        return _Launched(size, tokens.firsts, tokens_here, is_done)
 
-    def _fill_inputs(self, rows: Sequence[BatchRow], size: int, first: list[int], *, ahead: int) -> Tensor:
-        """`first`, positions `ahead` of the rows' own, and slots; what is missing works in a block of nobody's."""
+    def _fill_inputs(self, tokens: TokenRows, size: int) -> Tensor:
+        """What is missing works in a block of nobody's."""
         here = self._inputs_here[self._turn]
-        inputs, num_rows = here.numpy(), len(rows)
-        inputs[0, :num_rows] = first
-        inputs[1, :num_rows] = [row.position + ahead for row in rows]
-        inputs[2, :num_rows] = [row.slot for row in rows]
+        inputs, num_rows = here.numpy(), len(tokens.token_ids)
+        inputs[0, :num_rows], inputs[1, :num_rows], inputs[2, :num_rows] = (
+            tokens.token_ids, tokens.positions, tokens.slots
+        )
         inputs[0, num_rows:], inputs[1, num_rows:size], inputs[2, num_rows:size] = 0, 0, len(self._tables_here) - 1
         return here
 
@@ -193,17 +204,17 @@ class GraphDecoder:
             hidden.mul_(config.embedding_scale)
         result: Tensor | None = None
         for index, layer in enumerate(weights.layers):
-            cache, attention = self._kv.layers[index], config.layers[index]
+            cache, scales, attention = self._kv.layers[index], self._kv.scales(index), config.layers[index]
             add_norm(result, hidden, layer.input_norm, normed, config.norm_eps)
             qkv = product(normed, layer.qkv, layer.qkv_bias)
             norms = (layer.q_norm, layer.k_norm) if layer.q_norm is not None and layer.k_norm is not None else None
             rotate_and_write(
                 qkv, cache, blocks, positions, decoder.rotary(index), norms, num_heads=config.num_heads,
-                eps=config.norm_eps,
+                eps=config.norm_eps, scales=scales,
             )
             self._attend(
                 qkv, cache, self._tables, slots, positions, mixed, scale=decoder.scale,
-                softcap=config.attention_softcap, window=attention.window,
+                softcap=config.attention_softcap, window=attention.window, scales=scales,
             )
             result = product(mixed, layer.out, layer.out_bias)
             add_norm(result, hidden, layer.block_norm, normed, config.norm_eps)

@@ -9,12 +9,13 @@ Each has its plain form in decoder.py, and is compared with it. `GraphDecoder` l
 
 from __future__ import annotations
 
+import torch
 import torch.nn.functional as F
 import triton
 import triton.language as tl
 from torch import Tensor
 
-from engine.backends.torch.paged_kv import BLOCK_SIZE
+from engine.backends.torch.paged_kv import BLOCK_SIZE, LEAST_SCALE
 
 MANY_ROWS = 64              # fill the device, though a program has eight heads
 
@@ -103,9 +104,9 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 @triton.jit
 def _rotate_and_write(
-    qkv, cache, blocks, positions, cosines, sines, q_weight, k_weight, half, eps,
+    qkv, cache, scales, blocks, positions, cosines, sines, q_weight, k_weight, half, eps,
     HEADS: tl.constexpr, KV_HEADS: tl.constexpr, HEAD: tl.constexpr, BLOCK: tl.constexpr, NORMS: tl.constexpr,
-    AT_ONCE: tl.constexpr,
+    AT_ONCE: tl.constexpr, QUANTISES: tl.constexpr, LEAST: tl.constexpr,
 ):
     row = tl.program_id(0)
     head = (tl.program_id(1) * AT_ONCE + tl.arange(0, AT_ONCE))[:, None]
@@ -133,48 +134,75 @@ def _rotate_and_write(
     tl.store(start + at, turned, mask=there)
     is_key = there & (head >= HEADS)
     block = tl.load(blocks + row).to(tl.int64)
-    cell = cache + ((block * KV_HEADS + head - HEADS) * 2 * BLOCK + position % BLOCK) * HEAD + at
-    tl.store(cell, turned, mask=is_key)
-    tl.store(cell + BLOCK * HEAD, tl.load(start + KV_HEADS * HEAD + at, mask=is_key, other=0.0), mask=is_key)
+    place = (block * KV_HEADS + head - HEADS) * 2 * BLOCK + position % BLOCK
+    cell = cache + place * HEAD + at
+    values = tl.load(start + KV_HEADS * HEAD + at, mask=is_key, other=0.0)
+    if QUANTISES:
+        _store_quantised(cell, scales + place, turned.to(tl.float32), is_key, LEAST)
+        _store_quantised(cell + BLOCK * HEAD, scales + place + BLOCK, values.to(tl.float32), is_key, LEAST)
+    else:
+        tl.store(cell, turned, mask=is_key)
+        tl.store(cell + BLOCK * HEAD, values, mask=is_key)
+
+
+@triton.jit
+def _store_quantised(cell, scale, numbers, there, LEAST: tl.constexpr):
+    """As `paged_kv.quantise_heads`, of heads in rows; halves go up rather than to the even neighbour."""
+    factor = tl.maximum(tl.max(tl.abs(numbers), 1)[:, None] / 127.0, LEAST).to(tl.float16)
+    whole = tl.floor(numbers / factor.to(tl.float32) + 0.5)
+    tl.store(cell, tl.minimum(tl.maximum(whole, -127.0), 127.0).to(tl.int8), mask=there)
+    tl.store(scale, factor, mask=there)
 
 
 def rotate_and_write(
     qkv: Tensor, cache: Tensor, blocks: Tensor, positions: Tensor, rotary: tuple[Tensor, Tensor],
-    norms: tuple[Tensor, Tensor] | None, *, num_heads: int, eps: float,
+    norms: tuple[Tensor, Tensor] | None, *, num_heads: int, eps: float, scales: Tensor | None = None,
 ) -> None:
     """Norm (where the family does) and turn q and k in place; k and v go into the cache.
 
-    `qkv` [rows, (heads + 2 kv_heads) head_dim], `cache` one layer's, `blocks` and `positions` [rows] say where each
-    token's KV goes, `rotary` (cos, sin) is of all positions.
+    `qkv` [rows, (heads + 2 kv_heads) head_dim], `cache` and `scales` one layer's, `blocks` and `positions` [rows] say
+    where each token's KV goes, `rotary` (cos, sin) is of all positions.
     """
     kv_heads, head_dim = cache.shape[1], cache.shape[-1]
     cos, sin = rotary
     q_weight, k_weight = norms or (cos, cos)
     at_once = 8 if len(qkv) >= MANY_ROWS else 1
     _rotate_and_write[(len(qkv), triton.cdiv(num_heads + kv_heads, at_once))](
-        qkv, cache, blocks, positions, cos, sin, q_weight, k_weight, cos.shape[1], eps,
+        qkv, cache, cache if scales is None else scales, blocks, positions, cos, sin, q_weight, k_weight,
+        cos.shape[1], eps,
         HEADS=num_heads, KV_HEADS=kv_heads, HEAD=head_dim, BLOCK=BLOCK_SIZE, NORMS=norms is not None, AT_ONCE=at_once,
-        num_warps=4 if at_once > 1 else 1,
+        QUANTISES=scales is not None, LEAST=LEAST_SCALE, num_warps=4 if at_once > 1 else 1,
     )
 
 
 @triton.jit
-def _gather(cache, blocks, positions, keys, values, KV_HEADS: tl.constexpr, HEAD: tl.constexpr, BLOCK: tl.constexpr):
+def _gather(
+    cache, scales, blocks, positions, keys, values, KV_HEADS: tl.constexpr, HEAD: tl.constexpr, BLOCK: tl.constexpr,
+    QUANTISED: tl.constexpr,
+):
     key = tl.program_id(0).to(tl.int64)
     kv_head = tl.program_id(1)
     at = tl.arange(0, HEAD)
     block = tl.load(blocks + key).to(tl.int64)
-    cell = cache + ((block * KV_HEADS + kv_head) * 2 * BLOCK + tl.load(positions + key) % BLOCK) * HEAD + at
+    place = (block * KV_HEADS + kv_head) * 2 * BLOCK + tl.load(positions + key) % BLOCK
+    cell = cache + place * HEAD + at
     target = (key * KV_HEADS + kv_head) * HEAD + at
-    tl.store(keys + target, tl.load(cell))
-    tl.store(values + target, tl.load(cell + BLOCK * HEAD))
+    key_numbers, value_numbers = tl.load(cell), tl.load(cell + BLOCK * HEAD)
+    if QUANTISED:
+        key_numbers = key_numbers.to(tl.float32) * tl.load(scales + place).to(tl.float32)
+        value_numbers = value_numbers.to(tl.float32) * tl.load(scales + place + BLOCK).to(tl.float32)
+    tl.store(keys + target, key_numbers.to(keys.dtype.element_ty))
+    tl.store(values + target, value_numbers.to(values.dtype.element_ty))
 
 
-def gather(cache: Tensor, blocks: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
+def gather(
+    cache: Tensor, blocks: Tensor, positions: Tensor, dtype: torch.dtype, scales: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
     """Keys and values [tokens, kv_heads, head_dim] from one layer's cache: `blocks` and `positions` [tokens]."""
     kv_heads, head_dim = cache.shape[1], cache.shape[-1]
-    keys, values = (cache.new_empty(len(blocks), kv_heads, head_dim) for _ in range(2))
+    keys, values = (cache.new_empty(len(blocks), kv_heads, head_dim, dtype=dtype) for _ in range(2))
     _gather[(len(blocks), kv_heads)](
-        cache, blocks, positions, keys, values, KV_HEADS=kv_heads, HEAD=head_dim, BLOCK=BLOCK_SIZE, num_warps=1
+        cache, cache if scales is None else scales, blocks, positions, keys, values, KV_HEADS=kv_heads, HEAD=head_dim,
+        BLOCK=BLOCK_SIZE, QUANTISED=scales is not None, num_warps=1,
     )
     return keys, values

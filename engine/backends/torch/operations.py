@@ -143,7 +143,8 @@ class CudaOperations(PlainOperations):
 
         config = self._config
         rotate_and_write(
-            qkv, kv.layers[layer], blocks, positions, rotary, norms, num_heads=config.num_heads, eps=config.norm_eps
+            qkv, kv.layers[layer], blocks, positions, rotary, norms, num_heads=config.num_heads, eps=config.norm_eps,
+            scales=kv.scales(layer),
         )
         return qkv.view(len(qkv), -1, config.head_dim)[:, : config.num_heads]
 
@@ -155,7 +156,7 @@ class CudaOperations(PlainOperations):
         prompts = step.prompts if softcap is None else None
         if prompts is not None:
             for run in prompts:
-                self._attend_prompts(qkv, mixed, kv.layers[layer], run, scale, window)
+                self._attend_prompts(qkv, mixed, kv, layer, run, scale, window)
         else:
             for span in step.spans:
                 if span.num_tokens > 1:
@@ -165,13 +166,13 @@ class CudaOperations(PlainOperations):
             out = qkv.new_empty(len(singles.rows), config.num_heads * config.head_dim)
             self._paged(qkv.device)(
                 qkv[singles.rows], kv.layers[layer], singles.tables, singles.slots, singles.positions, out,
-                scale=scale, softcap=softcap, window=window,
+                scale=scale, softcap=softcap, window=window, scales=kv.scales(layer),
             )
             mixed[singles.rows] = out.view(len(singles.rows), config.num_heads, config.head_dim)
         return mixed
 
     def _attend_prompts(
-        self, qkv: Tensor, mixed: Tensor, cache: Tensor, prompts: Prompts, scale: float, window: int | None
+        self, qkv: Tensor, mixed: Tensor, kv: PagedKv, layer: int, prompts: Prompts, scale: float, window: int | None
     ) -> None:
         config = self._config
         heads = qkv[prompts.start : prompts.end].view(prompts.end - prompts.start, -1, config.head_dim)
@@ -179,7 +180,7 @@ class CudaOperations(PlainOperations):
         if prompts.blocks is not None and prompts.positions is not None:
             from engine.backends.torch.kernels import gather  # noqa: PLC0415 - as above
 
-            k, v = gather(cache, prompts.blocks, prompts.positions)
+            k, v = gather(kv.layers[layer], prompts.blocks, prompts.positions, qkv.dtype, kv.scales(layer))
         mixed[prompts.start : prompts.end] = _flash_attention(
             q, k, v, prompts.query_bounds, prompts.key_bounds, prompts.most_queries, prompts.most_keys, 0.0,
             window is None, False, scale=scale, window_size_left=-1 if window is None else window - 1,

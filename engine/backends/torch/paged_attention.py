@@ -22,9 +22,10 @@ MAX_SPLITS = 16
 
 @triton.jit
 def _attend(
-    qkv, cache, tables, slots, positions, out, partial, sums, table_width, scale, softcap, window,
+    qkv, cache, scales, tables, slots, positions, out, partial, sums, table_width, scale, softcap, window,
     HEADS: tl.constexpr, KV_HEADS: tl.constexpr, HEAD: tl.constexpr, BLOCK: tl.constexpr, GROUP: tl.constexpr,
     CHUNK: tl.constexpr, SPLITS: tl.constexpr, CAPS: tl.constexpr, WINDOWS: tl.constexpr,
+    QUANTISED: tl.constexpr,
 ):
     kv_head = tl.program_id(0)
     split = tl.program_id(1)
@@ -55,10 +56,13 @@ def _attend(
         position = start + token
         inside = position < end
         block = tl.load(table + position // BLOCK, mask=inside, other=0).to(tl.int64)
-        cell = cache + ((block * KV_HEADS + kv_head) * 2 * BLOCK + position % BLOCK)[:, None] * HEAD + at[None, :]
-        keys = tl.load(cell, mask=inside[:, None], other=0.0)
-        values = tl.load(cell + BLOCK * HEAD, mask=inside[:, None], other=0.0)
+        place = (block * KV_HEADS + kv_head) * 2 * BLOCK + position % BLOCK
+        cell = cache + place[:, None] * HEAD + at[None, :]
+        keys = tl.load(cell, mask=inside[:, None], other=0).to(query.dtype)
+        values = tl.load(cell + BLOCK * HEAD, mask=inside[:, None], other=0).to(query.dtype)
         scores = tl.dot(query, tl.trans(keys)).to(tl.float32) * scale
+        if QUANTISED:
+            scores *= tl.load(scales + place, mask=inside, other=0.0).to(tl.float32)[None, :]
         if CAPS:
             capped = scores / softcap
             scores = softcap * (2.0 / (1.0 + tl.exp(-2.0 * capped)) - 1.0)
@@ -71,6 +75,8 @@ def _attend(
         weights = tl.exp(scores - known[:, None])
         fading = tl.exp(highest - known)
         total = total * fading + tl.sum(weights, 1)
+        if QUANTISED:
+            weights *= tl.load(scales + place + BLOCK, mask=inside, other=0.0).to(tl.float32)[None, :]
         mixed = mixed * fading[:, None] + tl.dot(weights.to(values.dtype), values)
         highest = new_highest
     if SPLITS == 1:
@@ -114,16 +120,18 @@ class PagedAttention:
 
     def __call__(
         self, qkv: Tensor, cache: Tensor, tables: Tensor, slots: Tensor, positions: Tensor, out: Tensor, *,
-        scale: float, softcap: float | None, window: int | None,
+        scale: float, softcap: float | None, window: int | None, scales: Tensor | None = None,
     ) -> None:
         """`qkv` [rows, …] as `rotate_and_write` left it; `out` [rows, heads * head_dim]."""
         rows, kv_heads, head_dim = qkv.shape[0], cache.shape[1], cache.shape[-1]
         splits = self._splits(rows, kv_heads)
         _attend[(kv_heads, splits, rows)](
-            qkv, cache, tables, slots, positions, out, self._partial, self._sums, tables.shape[1], scale,
-            softcap or 0.0, window or 0, HEADS=self._num_heads, KV_HEADS=kv_heads, HEAD=head_dim, BLOCK=BLOCK_SIZE,
+            qkv, cache, cache if scales is None else scales, tables, slots, positions, out, self._partial, self._sums,
+            tables.shape[1], scale, softcap or 0.0, window or 0,
+            HEADS=self._num_heads, KV_HEADS=kv_heads, HEAD=head_dim, BLOCK=BLOCK_SIZE,
             GROUP=max(16, triton.next_power_of_2(self._num_heads // kv_heads)), CHUNK=KEYS_AT_ONCE, SPLITS=splits,
-            CAPS=softcap is not None, WINDOWS=window is not None, num_warps=4, num_stages=3,
+            CAPS=softcap is not None, WINDOWS=window is not None, QUANTISED=scales is not None, num_warps=4,
+            num_stages=3,
         )
         if splits > 1:
             _combine[(rows * self._num_heads,)](

@@ -23,6 +23,8 @@ def rotary_tables(rope: Rope, head_dim: int, num_positions: int, device: torch.d
     factor = 1.0
     scaling = rope.scaling or {}
     match rope.kind:
+        case "factors":
+            frequencies = frequencies / torch.tensor(scaling["factors"], dtype=torch.float32)
         case "linear":
             frequencies = frequencies / float(scaling["factor"])
         case "llama3":

@@ -6,11 +6,11 @@ layers are quantised on the device as they come, where that was asked for. At lo
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -73,22 +73,55 @@ def read_weights(
 
     Raises ModelLoadError where a tensor is missing or misshapen.
     """
-    with ExitStack() as files:
-        shelf = _Shelf(folder, dtype, device, config.checkpoint, weight_format)
-        for path in weight_files(folder):
-            shelf.add(files.enter_context(_opened(path)))
-        embedding = shelf.take("embed_tokens.weight", (config.vocab_size, config.hidden_size))
-        layers = []
-        for index in range(config.num_layers):
-            layers.append(_layer(shelf, config, f"layers.{index}."))
-            on_progress((index + 1) / config.num_layers)
-        tied = config.ties_embeddings or not shelf.has("lm_head.weight")
-        return Weights(
-            embedding=embedding,
-            layers=tuple(layers),
-            final_norm=_norm(shelf, config, "norm.weight"),
-            head=embedding if tied else shelf.take("lm_head.weight", (config.vocab_size, config.hidden_size)),
+    with ExitStack() as stack:
+        files = [_SafetensorsFile(stack.enter_context(_opened(path))) for path in weight_files(folder)]
+        return weights_from(
+            files, config, dtype, device, name=folder.name, weight_format=weight_format, on_progress=on_progress
         )
+
+
+class TensorFile(Protocol):
+    def names(self) -> Iterable[str]: ...
+    def shape(self, name: str) -> tuple[int, ...]: ...
+    def read(self, name: str) -> Tensor: ...            # on any device, in any type
+
+
+def weights_from(
+    files: Iterable[TensorFile], config: DecoderConfig, dtype: torch.dtype, device: torch.device, *, name: str,
+    weight_format: str | None = None, on_progress: Callable[[float], None] = lambda share: None,
+) -> Weights:
+    """As `read_weights`, from files that are open. `name`: of the model, as people are told it."""
+    shelf = _Shelf(name, dtype, device, config.checkpoint, weight_format)
+    for file in files:
+        shelf.add(file)
+    embedding = shelf.take("embed_tokens.weight", (config.vocab_size, config.hidden_size))
+    layers = []
+    for index in range(config.num_layers):
+        layers.append(_layer(shelf, config, f"layers.{index}."))
+        on_progress((index + 1) / config.num_layers)
+    tied = config.ties_embeddings or not shelf.has("lm_head.weight")
+    return Weights(
+        embedding=embedding,
+        layers=tuple(layers),
+        final_norm=_norm(shelf, config, "norm.weight"),
+        head=embedding if tied else shelf.take("lm_head.weight", (config.vocab_size, config.hidden_size)),
+    )
+
+
+class _SafetensorsFile:
+    def __init__(self, file: Any) -> None:
+        self._file = file
+
+    def names(self) -> Iterable[str]:
+        names: list[str] = self._file.keys()
+        return names
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        return tuple(self._file.get_slice(name).get_shape())
+
+    def read(self, name: str) -> Tensor:
+        tensor: Tensor = self._file.get_tensor(name)
+        return tensor
 
 
 def _opened(path: Path) -> Any:
@@ -102,18 +135,18 @@ class _Shelf:
     """All tensors of all files, by their name below the text model's root."""
 
     def __init__(
-        self, folder: Path, dtype: torch.dtype, device: torch.device, checkpoint: CheckpointFormat | None,
+        self, name: str, dtype: torch.dtype, device: torch.device, checkpoint: CheckpointFormat | None,
         weight_format: str | None,
     ) -> None:
-        self._folder = folder
+        self._name = name
         self._dtype = dtype
         self._device = device
         self._checkpoint = checkpoint
         self._weight_format = weight_format
-        self._files: dict[str, tuple[Any, str]] = {}        # (file, its name there)
+        self._files: dict[str, tuple[TensorFile, str]] = {}     # (file, its name there)
 
-    def add(self, file: Any) -> None:
-        for full_name in file.keys():  # noqa: SIM118 - no mapping
+    def add(self, file: TensorFile) -> None:
+        for full_name in file.names():
             prefix = next((prefix for prefix in reversed(_PREFIXES) if full_name.startswith(prefix)), "")
             self._files[full_name[len(prefix):]] = (file, full_name)
 
@@ -122,17 +155,16 @@ class _Shelf:
 
     def take(self, name: str, shape: tuple[int, ...]) -> Tensor:
         if name not in self._files:
-            raise ModelLoadError(Told("folder-tensor-missing", folder=self._folder.name, tensor=name))
+            raise ModelLoadError(Told("folder-tensor-missing", folder=self._name, tensor=name))
         file, full_name = self._files[name]
-        found = tuple(file.get_slice(full_name).get_shape())
+        found = file.shape(full_name)
         if found != shape:
             raise self._other_shape(name, found, shape)
-        tensor: Tensor = file.get_tensor(full_name)
-        return tensor.to(self._device, self._dtype)
+        return file.read(full_name).to(self._device, self._dtype)
 
     def _other_shape(self, name: str, shape: tuple[int, ...], wanted: tuple[int, ...]) -> ModelLoadError:
         told = Told(
-            "folder-tensor-shape", tensor=name, folder=self._folder.name, shape=str(shape), wanted=str(wanted)
+            "folder-tensor-shape", tensor=name, folder=self._name, shape=str(shape), wanted=str(wanted)
         )
         return ModelLoadError(told)
 
@@ -147,7 +179,7 @@ class _Shelf:
         if all(piece is None for piece in pieces):
             return None
         if missing := [part for part, piece in zip(parts, pieces, strict=True) if piece is None]:
-            raise ModelLoadError(Told("folder-tensor-missing", folder=self._folder.name, tensor=missing[0] + end))
+            raise ModelLoadError(Told("folder-tensor-missing", folder=self._name, tensor=missing[0] + end))
         return torch.cat([piece for piece in pieces if piece is not None])
 
     def matrix(self, whole: str, parts: tuple[str, ...], sizes: tuple[int, ...], columns: int) -> Matrix:
@@ -167,7 +199,7 @@ class _Shelf:
             matrix = read_matrix(lambda end: self._as_it_is(name + end), self._checkpoint, self._dtype)
         except ValueError as error:
             raise ModelLoadError(
-                Told("folder-tensor-unreadable", tensor=name, folder=self._folder.name, detail=str(error))
+                Told("folder-tensor-unreadable", tensor=name, folder=self._name, detail=str(error))
             ) from error
         if tuple(matrix.shape) != (rows, columns):
             raise self._other_shape(name, tuple(matrix.shape), (rows, columns))
@@ -177,8 +209,7 @@ class _Shelf:
         if name not in self._files:
             return None
         file, full_name = self._files[name]
-        tensor: Tensor = file.get_tensor(full_name)
-        return tensor.to(self._device)
+        return file.read(full_name).to(self._device)
 
 
 def _layer(shelf: _Shelf, config: DecoderConfig, root: str) -> LayerWeights:

@@ -11,6 +11,7 @@ import torch
 from engine.backends.scripted_tokenizer import ByteTokenizer
 from engine.backends.torch.backend import LoadedModel, TorchBackend, TorchConfig
 from engine.backends.torch.config import Attention, DecoderConfig, Rope
+from engine.backends.torch.flat_step import flatten
 from engine.backends.torch.weights import LayerWeights, Weights
 from engine.batch import Batch, BatchRow, Release, SamplingInput
 from engine.params import SamplingParams
@@ -104,10 +105,37 @@ def test_steps_that_were_launched_ahead_say_what_steps_one_by_one_say() -> None:
     chance = torch.Generator().manual_seed(5)
     prompts = [torch.randint(0, 300, (length,), generator=chance).tolist() for length in (30, 47, 5, 100)]
     ahead, single = _backend(kernels=True), _backend(kernels=True)
-    single._graphs._has_blocks_ahead = lambda rows: False
+    single._graphs._can_go_on = lambda rows: False
     said = [_greedily(backend, prompts) for backend in (ahead, single)]
     assert said[0] == said[1]
     assert [len(each) for each in said[0]] == [60, 23, 60, 40]
+
+
+def test_proposals_in_a_graph_give_the_logits_of_plain_torch() -> None:
+    """Beside rows without any; and blocks of proposals that were wrong are another's in the next step."""
+    chance = torch.Generator().manual_seed(8)
+    text, other = (torch.randint(0, 300, (60,), generator=chance).tolist() for _ in range(2))
+    fast, plain = _backend(kernels=True), _backend(kernels=False)
+    for backend in (fast, plain):
+        backend.execute(Batch(rows=[_row(0, text, 0, 30, [5, 1]), _row(1, other, 0, 14, [2])]))
+    steps = [
+        [_proposing(0, text, 30, 4, [5, 1, 7]), _proposing(1, other, 14, 1, [2])],
+        [_proposing(0, text, 31, 0, [5, 1]), _proposing(1, other, 15, 5, [2, 7])],
+        [_proposing(0, text, 32, 9, [5, 1, 3]), _proposing(1, other, 16, 0, [2, 7])],
+    ]
+    for rows in steps:
+        assert fast._graphs.takes(rows)
+        found = fast._graphs.forward(rows)
+        wanted = plain._decoder.forward(flatten(rows, torch.device("cuda:0"), for_kernels=False), plain._kv)
+        torch.testing.assert_close(found, wanted, atol=0.06, rtol=0.05)
+        for slot in (0, 1):
+            fast._graphs.forget(slot)
+
+
+def _proposing(slot: int, tokens: list[int], position: int, num_proposed: int, blocks: list[int]) -> BatchRow:
+    row = _row(slot, tokens, position, position + 1 + num_proposed, blocks)
+    row.num_proposed = num_proposed
+    return row
 
 
 def _greedily(backend: TorchBackend, prompts: list[list[int]]) -> list[list[int]]:

@@ -79,23 +79,33 @@ def test_a_product_with_a_quantised_matrix(kind: str, size_out: int, size_in: in
         torch.testing.assert_close(quantised_kernels.plain_of_4(matrix, x.dtype), matrix.plain(x.dtype), **CLOSE)
 
 
-def test_gathered_keys_and_values_are_those_of_the_cache() -> None:
-    kv = PagedKv(CONFIG, 9, DTYPE, DEVICE)
-    kv.layers[0].copy_(_random(*kv.layers[0].shape))
+@pytest.mark.parametrize("quantises", [False, True])
+def test_gathered_keys_and_values_are_those_of_the_cache(quantises: bool) -> None:
+    kv = PagedKv(CONFIG, 9, DTYPE, DEVICE, quantises=quantises)
+    _fill(kv)
     blocks = torch.tensor([4, 4, 0, 8, 8, 2], device=DEVICE)
     positions = torch.tensor([0, 1, 15, 16, 40, 33], device=DEVICE)
-    keys, values = kernels.gather(kv.layers[0], blocks, positions)
+    keys, values = kernels.gather(kv.layers[0], blocks, positions, DTYPE, kv.scales(0))
     offsets = positions % BLOCK_SIZE
-    assert torch.equal(keys, kv.layers[0][blocks, :, 0, offsets])
-    assert torch.equal(values, kv.layers[0][blocks, :, 1, offsets])
+    wanted = [each[torch.arange(6), :, offsets] for each in kv.read_all(0, blocks[:, None])]
+    torch.testing.assert_close((keys, values), tuple(wanted), **CLOSE)
+
+
+def _fill(kv: PagedKv) -> None:
+    """With keys and values of chance."""
+    blocks, positions = torch.arange(kv.num_blocks, device=DEVICE), torch.arange(BLOCK_SIZE, device=DEVICE)
+    keys, values = _random(2, kv.num_blocks * BLOCK_SIZE, CONFIG.num_kv_heads, CONFIG.head_dim)
+    kv.write(0, blocks.repeat_interleave(BLOCK_SIZE), positions.repeat(kv.num_blocks), keys, values)
 
 
 @pytest.mark.parametrize("many_rows", [64, 2])      # one head a program, and eight
 @pytest.mark.parametrize("norms", [False, True])
 @pytest.mark.parametrize("share", [1.0, 0.75])
-@pytest.mark.parametrize(("window", "softcap"), [(None, None), (40, None), (None, 5.0)])
+@pytest.mark.parametrize(("window", "softcap", "quantises"), [
+    (None, None, False), (40, None, False), (None, 5.0, False), (None, None, True), (40, None, True),
+])
 def test_a_token_a_sequence_is_turned_written_and_attended_as_in_plain_torch(
-    norms: bool, share: float, window: int | None, softcap: float | None, many_rows: int,
+    norms: bool, share: float, window: int | None, softcap: float | None, quantises: bool, many_rows: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(kernels, "MANY_ROWS", many_rows)
@@ -103,9 +113,9 @@ def test_a_token_a_sequence_is_turned_written_and_attended_as_in_plain_torch(
     heads, kv_heads, dim = CONFIG.num_heads, CONFIG.num_kv_heads, CONFIG.head_dim
     rope = replace(CONFIG.layers[0].rope, share=share)
     cos, sin = rotary_tables(rope, dim, 512, DEVICE)
-    plain, paged = PagedKv(CONFIG, 40, DTYPE, DEVICE), PagedKv(CONFIG, 40, DTYPE, DEVICE)
-    plain.layers[0].copy_(_random(*plain.layers[0].shape))
-    paged.layers[0].copy_(plain.layers[0])
+    plain, paged = (PagedKv(CONFIG, 40, DTYPE, DEVICE, quantises=quantises) for _ in range(2))
+    _fill(plain)
+    _fill(paged)
     tables = torch.zeros(7, 20, dtype=torch.int32)
     free = iter(torch.randperm(40, generator=torch.Generator().manual_seed(1)).tolist())
     slots = [6, 0, 3, 1, 2]
@@ -131,12 +141,20 @@ def test_a_token_a_sequence_is_turned_written_and_attended_as_in_plain_torch(
     out = torch.empty(len(lengths), heads * dim, dtype=DTYPE, device=DEVICE)
     where = (tables.to(DEVICE), torch.tensor(slots, dtype=torch.int32, device=DEVICE), positions.to(torch.int32))
     blocks = where[0][where[1], positions // BLOCK_SIZE]
-    kernels.rotate_and_write(qkv, paged.layers[0], blocks, where[2], (cos, sin), weights, num_heads=heads, eps=1e-5)
+    kernels.rotate_and_write(
+        qkv, paged.layers[0], blocks, where[2], (cos, sin), weights, num_heads=heads, eps=1e-5, scales=paged.scales(0)
+    )
     for processors in (1, 132):         # one program a head, and keys split over many
         attend = paged_attention.PagedAttention(len(lengths), heads, dim, processors, DEVICE)
-        attend(qkv, paged.layers[0], *where, out, scale=0.125, softcap=softcap, window=window)
+        attend(
+            qkv, paged.layers[0], *where, out, scale=0.125, softcap=softcap, window=window, scales=paged.scales(0)
+        )
         torch.testing.assert_close(out.view_as(expected), expected, **CLOSE)
-    torch.testing.assert_close(paged.layers[0], plain.layers[0], **CLOSE)
+    if quantises:
+        torch.testing.assert_close(paged.scales(0), plain.scales(0), rtol=2e-3, atol=0.0)
+        assert (paged.layers[0].int() - plain.layers[0].int()).abs().max() <= 1
+    else:
+        torch.testing.assert_close(paged.layers[0], plain.layers[0], **CLOSE)
 
 
 def _normed(heads: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:

@@ -1,9 +1,10 @@
-"""A folder of safetensors with a tiny random Llama and a vocabulary of bytes, as the hub has them; made in a second."""
+"""A folder of safetensors with a tiny random model and a vocabulary of bytes, as the hub has them; made in a second."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import torch
 import transformers
@@ -17,16 +18,18 @@ TEMPLATE = (
 )
 
 
-def write_tiny_folder(folder: Path, *, seed: int = 1, head_dim: int = 8, hidden_size: int = 32) -> Path:
-    """With this seed its texts come to an end under the grammars of the conformance suite."""
+def write_tiny_folder(
+    folder: Path, *, family: str = "llama", seed: int = 1, head_dim: int = 8, hidden_size: int = 32, **more: Any
+) -> Path:
+    """With this seed its texts come to an end under the grammars of the conformance suite. `more`: of its settings."""
     folder.mkdir(parents=True, exist_ok=True)
     torch.manual_seed(seed)
-    config = transformers.LlamaConfig(
-        vocab_size=VOCAB_SIZE, hidden_size=hidden_size, intermediate_size=64, num_hidden_layers=2,
-        num_attention_heads=4, num_key_value_heads=2, head_dim=head_dim, max_position_embeddings=2048,
-        eos_token_id=VOCAB_SIZE - 1, bos_token_id=256,
-    )
-    model = transformers.LlamaForCausalLM(config).float()
+    config = transformers.CONFIG_MAPPING[family](**{
+        "vocab_size": VOCAB_SIZE, "hidden_size": hidden_size, "intermediate_size": 64, "num_hidden_layers": 2,
+        "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": head_dim, "max_position_embeddings": 2048,
+        "eos_token_id": VOCAB_SIZE - 1, "bos_token_id": 256, "pad_token_id": None, **more,
+    })
+    model = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float32)
     with torch.no_grad():
         for tensor in model.parameters():
             if tensor.dim() > 1:

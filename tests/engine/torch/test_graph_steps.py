@@ -1,0 +1,121 @@
+"""What a CUDA graph would hold, run step by step: in Triton's interpreter (TRITON_INTERPRET=1), so without a GPU. What
+is CUDA's own, capturing and events, stands still; inputs, tables, kernels and launching ahead are the real ones.
+"""
+
+from __future__ import annotations
+
+import os
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from engine.backends.torch.config import Attention, DecoderConfig, Rope
+from engine.backends.torch.decoder import Decoder
+from engine.backends.torch.flat_step import flatten
+from engine.backends.torch.paged_kv import PagedKv
+from engine.backends.torch.weights import LayerWeights, Weights
+from engine.batch import BatchRow, SamplingInput
+from engine.params import SamplingParams
+
+pytest.importorskip("triton")
+if os.environ.get("TRITON_INTERPRET") != "1":
+    pytest.skip("on CUDA, test_cuda.py has the graphs themselves", allow_module_level=True)
+
+from engine.backends.torch.graph_decoder import GraphDecoder
+
+CPU = torch.device("cpu")
+CONFIG = DecoderConfig(
+    family="qwen3", hidden_size=64, intermediate_size=96, num_layers=2, num_heads=4, num_kv_heads=2, head_dim=64,
+    vocab_size=300, context_length=2048, norm_eps=1e-6, norms_heads=True, ties_embeddings=True,
+    layers=(Attention(rope=Rope()), Attention(rope=Rope(share=0.5), window=20)),
+)
+CHANCE = torch.Generator().manual_seed(3)
+TEXT, OTHER = torch.randint(0, 300, (2, 60), generator=CHANCE).tolist()
+
+
+class _Event:
+    def record(self) -> None: ...
+    def synchronize(self) -> None: ...
+
+
+@pytest.fixture
+def decoder(monkeypatch: pytest.MonkeyPatch) -> Decoder:
+    monkeypatch.setattr(torch.Tensor, "pin_memory", lambda self: self)
+    monkeypatch.setattr(torch.cuda, "Event", _Event)
+    monkeypatch.setattr(
+        torch.cuda, "get_device_properties", lambda device: SimpleNamespace(multi_processor_count=4)
+    )
+    monkeypatch.setattr(
+        GraphDecoder, "_capture", lambda self, size: SimpleNamespace(replay=lambda: self._step(size))
+    )
+
+    def matrix(*shape: int) -> torch.Tensor:
+        return torch.randn(*shape, generator=CHANCE) * 0.15
+
+    layers = tuple(
+        LayerWeights(
+            input_norm=1 + matrix(64), qkv=matrix(8 * 64, 64), qkv_bias=None, q_norm=1 + matrix(64),
+            k_norm=1 + matrix(64), out=matrix(64, 256), out_bias=None, attention_norm=None, block_norm=1 + matrix(64),
+            gate_up=matrix(192, 64), gate_up_bias=None, down=matrix(64, 96), down_bias=None, output_norm=None,
+        )
+        for _ in range(2)
+    )
+    embedding = matrix(300, 64)
+    weights = Weights(embedding=embedding, layers=layers, final_norm=1 + matrix(64), head=embedding)
+    return Decoder(CONFIG, weights, max_model_len=128)
+
+
+def _row(slot: int, tokens: list[int], position: int, num_proposed: int, blocks: list[int]) -> BatchRow:
+    sampling = SamplingInput(
+        params=SamplingParams(temperature=0.0), seed=0, token_ids=[], num_prompt_tokens=0
+    )
+    return BatchRow(
+        slot=slot, token_ids=tokens[position : position + 1 + num_proposed], position=position, block_table=blocks,
+        sampling=sampling, num_proposed=num_proposed,
+    )
+
+
+def _prompted(decoder: Decoder, *, quantises: bool) -> tuple[GraphDecoder, PagedKv]:
+    """With thirty tokens of one text and fourteen of another; and a plain cache of the same."""
+    kv, plain = (PagedKv(CONFIG, 20, torch.float32, CPU, quantises=quantises) for _ in range(2))
+    prompts = [_row(0, TEXT, 0, 29, [5, 1]), _row(1, OTHER, 0, 13, [2])]
+    for each in (kv, plain):
+        decoder.forward(flatten(prompts, CPU, for_kernels=False), each)
+    return GraphDecoder(decoder, kv, max_num_seqs=3, max_model_len=128), plain
+
+
+@pytest.mark.parametrize("quantises", [False, True])
+def test_proposals_beside_single_tokens_while_their_blocks_change_hands(decoder: Decoder, quantises: bool) -> None:
+    graphs, plain = _prompted(decoder, quantises=quantises)
+    for rows in (
+        [_row(0, TEXT, 30, 4, [5, 1, 7]), _row(1, OTHER, 14, 1, [2])],
+        [_row(0, TEXT, 31, 0, [5, 1]), _row(1, OTHER, 15, 5, [2, 7])],
+        [_row(0, TEXT, 32, 9, [5, 1, 3]), _row(1, OTHER, 16, 0, [2, 7])],
+    ):
+        assert graphs.takes(rows)
+        wanted = decoder.forward(flatten(rows, CPU, for_kernels=False), plain)
+        torch.testing.assert_close(graphs.forward(rows), wanted, rtol=2e-3, atol=2e-3)
+        best = wanted.argmax(dim=-1).tolist()
+        assert [token for each in graphs.likeliest(rows) for token in each] == best
+        for slot in (0, 1):
+            graphs.forget(slot)
+
+
+def test_what_was_launched_ahead_is_used_until_something_is_proposed(decoder: Decoder) -> None:
+    graphs, plain = _prompted(decoder, quantises=False)
+    texts = [TEXT[:31], OTHER[:15]]
+    for num_proposed, is_ahead in ((0, False), (0, True), (2, False), (0, False)):
+        texts[0] += [7] * num_proposed
+        rows = [
+            _row(0, texts[0], len(texts[0]) - 1 - num_proposed, num_proposed, [5, 1, 3]),
+            _row(1, texts[1], len(texts[1]) - 1, 0, [2, 7]),
+        ]
+        assert (graphs._ahead is not None and graphs._ahead.is_of(rows)) is is_ahead
+        best = decoder.forward(flatten(rows, CPU, for_kernels=False), plain).argmax(dim=-1).tolist()
+        found = graphs.likeliest(rows)
+        assert [token for each in found for token in each] == best
+        texts[0] = [*texts[0][: len(texts[0]) - num_proposed], found[0][0]]
+        texts[1].append(found[1][0])
+        if num_proposed:
+            graphs.forget(0)
