@@ -179,6 +179,9 @@ class GenerationService:
 
     def _take(self, generation: Generation, delta: Delta, elapsed_s: float) -> None:
         stats = generation.stats
+        if delta.connection:
+            generation.connection = delta.connection
+            stats = replace(stats, model_version=f"{delta.connection}/{stats.model_version}")
         if delta.num_tokens and stats.time_to_first_token_s is None:
             stats = replace(stats, time_to_first_token_s=elapsed_s)
         if delta.reasoning and not generation.text:

@@ -165,8 +165,9 @@ class ModelSpeeds:
         """Tokens a second of the latest answers, by model, as it is now; without those that have written too few."""
         versions = {each.id: version_of(each) for each in wanted}
         found: dict[str, list[float]] = defaultdict(list)
+        elsewhere = {each.id for each in wanted if each.is_elsewhere}       # over whichever connection it came
         for each in await self._db.read(figures.answer_speeds):
-            if versions.get(each.model_id) == each.version:
+            if versions.get(each.model_id) == each.version or each.model_id in elsewhere:
                 found[each.model_id].append(each.tokens_per_s)
         return {model_id: speeds for model_id, speeds in found.items() if len(speeds) >= LEAST_ANSWERS}
 
