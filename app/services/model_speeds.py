@@ -94,6 +94,12 @@ class ModelSpeeds:
         rate = await self.rate() if num_bytes else None
         return rate.speed(num_bytes) if rate else None
 
+    async def elsewhere(self, models: Sequence[Model]) -> dict[str, float]:
+        """Tokens a second of those that are elsewhere and have answered here; nothing is foretold of the others."""
+        wanted = [model for model in models if model.is_elsewhere]
+        measured = await self._measured(wanted) if wanted else {}
+        return {model_id: median(speeds) for model_id, speeds in measured.items()}
+
     async def of_fits(self, fits: Mapping[str, Fit]) -> dict[str, Speed]:
         """Of files at the hub, by what is foretold of them; without those of which nothing is known."""
         runs = {
