@@ -1,7 +1,8 @@
 """An answer from elsewhere, event by event, as deltas of ours. One `Reader` an answer; it reads no network.
 
-A stranger's JSON is taken field by field: what is of another type than it should be is as if it were not there, so that
-no odd field can break more than itself.
+Thoughts come as a field of their own; where a server leaves them in the text, between <think> and </think>, they are
+told apart here. A stranger's JSON is taken field by field: what is of another type than it should be is as if it were
+not there, so that no odd field can break more than itself.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from uuid import uuid4
 
 from engine.engine import Delta, TokenLogprob, ToolCallDelta, Usage
 from engine.errors import EndpointError
+from engine.parsers.base import Asked, Parsed, Parser, Thinking
 from engine.remote.endpoint import Address
 from engine.remote.wire import cut, garbage, message_in, plain
 from engine.request import FinishReason
@@ -21,6 +23,7 @@ from engine.told import Told
 MAX_CALLS = 128
 MAX_TOKENS = 2**31
 
+_THINKING = Thinking("<think>", "</think>")
 _REASONS = {
     "stop": FinishReason.STOP, "length": FinishReason.LENGTH, "tool_calls": FinishReason.TOOL_CALLS,
     "function_call": FinishReason.TOOL_CALLS, "content_filter": FinishReason.CONTENT_FILTER,
@@ -29,10 +32,13 @@ _REASONS = {
 
 
 class Reader:
-    """`take` gives what an event brings, `end` the last delta. Both raise EndpointError."""
+    """`take` gives what an event brings, `end` the last delta. Both raise EndpointError. `is_raw`: no chat, so that
+    nothing of the text means a thought.
+    """
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: Address, *, is_raw: bool = False) -> None:
         self._address = address
+        self._parser = None if is_raw else Parser(Asked(), _THINKING)
         self._calls: dict[int, int] = {}                # by the server's index: ours
         self._reason: FinishReason | None = None
         self._usage: Usage | None = None
@@ -70,7 +76,10 @@ class Reader:
         if self._calls and reason is FinishReason.STOP:         # some servers do not tell them apart
             reason = FinishReason.TOOL_CALLS
         more = max(0, usage.completion_tokens - self._num_pieces)       # of pieces that brought several
-        return Delta(num_tokens=more, finish_reason=reason, usage=usage)
+        held = Parsed() if self._parser is None else self._parser.flush(is_cut=False)
+        return Delta(
+            text=held.text, reasoning=held.reasoning, num_tokens=more, finish_reason=reason, usage=usage
+        )
 
     @property
     def says_usage(self) -> bool:
@@ -84,6 +93,9 @@ class Reader:
         if not (text or reasoning or calls or logprobs):
             return None
         self._num_pieces += 1
+        if self._parser is not None and text:
+            parsed = self._parser.push(text)
+            text, reasoning = parsed.text, reasoning + parsed.reasoning
         return Delta(text=text, reasoning=reasoning, tool_calls=calls, logprobs=logprobs, num_tokens=1)
 
     def _tool_calls(self, pieces: Any) -> tuple[ToolCallDelta, ...]:

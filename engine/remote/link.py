@@ -29,6 +29,7 @@ from engine.told import Told
 TOKENS_A_MESSAGE = 6            # what a template puts around each
 LEARNT_FROM_BYTES = 200         # of a prompt: a shorter one is mostly what stands around it
 MAX_ADAPTATIONS = 4
+COMPLETIONS = "completions"
 MAX_EMBEDDING_BYTES = 256 * 2**20
 
 
@@ -66,7 +67,7 @@ class Link:
             await self._try_forms(params.grammar.param)
         size = Size(len(prompt.encode()) if isinstance(prompt, str) else round(len(prompt) * self.learnt.bytes_a_token))
         body = completion_body(self.endpoint, prompt, params, self.learnt)
-        async with aclosing(self._adapted("completions", body, {}, size)) as deltas:
+        async with aclosing(self._adapted(COMPLETIONS, body, {}, size)) as deltas:
             async for delta in deltas:
                 yield delta
 
@@ -124,7 +125,8 @@ class Link:
     async def _stream(
         self, route: str, body: dict[str, Any], headers: Mapping[str, str], size: Size
     ) -> AsyncGenerator[Delta, None]:
-        address, wire, reader = self.endpoint.address, self.wire, Reader(self.endpoint.address)
+        address, wire = self.endpoint.address, self.wire
+        reader = Reader(address, is_raw=route == COMPLETIONS)
         url, accept = f"{address.base_url}/{route}", {"Accept": "text/event-stream"}
         async with wire.open(address, "POST", url, body, headers=accept | dict(headers)) as response:
             kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()

@@ -84,8 +84,16 @@ class Wire:
         self, address: Address, method: str, url: str, body: Mapping[str, Any] | None = None,
         *, headers: Mapping[str, str] | None = None, within_s: float | None = None, max_bytes: int = MAX_JSON_BYTES,
     ) -> Any:
-        async with self.open(address, method, url, body, headers=headers, within_s=within_s) as response:
-            return await self.json_of(address, response, max_bytes=max_bytes)
+        """All of it, within that time. Raises EndpointError."""
+        seconds = within_s or self.patience.first_s
+        try:
+            async with (
+                asyncio.timeout(seconds),
+                self.open(address, method, url, body, headers=headers, within_s=seconds) as response,
+            ):
+                return await self.json_of(address, response, max_bytes=max_bytes)
+        except TimeoutError as error:
+            raise too_slow(address, seconds) from error
 
     async def json_of(self, address: Address, response: httpx.Response, *, max_bytes: int = MAX_JSON_BYTES) -> Any:
         content = bytearray()

@@ -113,6 +113,15 @@ async def test_an_answer_comes_as_it_is_written_with_how_it_ended(far: Far, upst
     assert far.engine.metrics().requests_total == {"stop": 1} and far.engine.metrics().num_running == 0
 
 
+async def test_a_thought_that_a_server_leaves_in_the_text_is_told_apart(far: Far, upstream: Upstream) -> None:
+    upstream.words = "<think> Hm, let me see. </think> \n\nParis <think> is text by now."
+    deltas = await all_of(far.engine)
+    assert text_of(deltas) == "Paris <think> is text by now."
+    assert "".join(each.reasoning for each in deltas) == "Hm, let me see."
+    raw = [delta async for delta in far.engine.complete("Once", SamplingParams())]
+    assert text_of(raw) == upstream.words
+
+
 async def test_it_is_asked_in_the_words_that_it_knows(far: Far, upstream: Upstream) -> None:
     params = SamplingParams(temperature=0.2, top_k=7, repetition_penalty=1.1, max_tokens=9, stop=("X",), seed=3)
     await all_of(far.engine, ask(params=params))
