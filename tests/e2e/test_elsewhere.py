@@ -10,6 +10,10 @@ import pytest
 from playwright.async_api import Browser, Page, expect
 
 from tests.e2e.conftest import PacedServer, free_port, sign_in, until
+from tests.e2e.states import stands_still
+from tests.e2e.test_accessibility import SIZES, _problems_of_both_themes
+from tests.e2e.test_reach import OUTSIDE
+from tests.e2e.test_touch import SMALL
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
@@ -78,3 +82,40 @@ async def test_a_model_elsewhere_is_added_chosen_and_asked(
     await expect(page.get_by_text("From elsewhere, over Cellar")).to_be_visible()        # that stays true
     await until(lambda: not paced_server.log, "a quiet log")
     assert await section.count() == 0
+
+
+async def test_what_is_shown_of_it_can_be_read_by_everybody_and_tapped(
+    paced_server: PacedServer, upstream: PacedServer, browser: Browser
+) -> None:
+    key = upstream.command("keys", "create", "--user", upstream.add_user()).split()[0]
+    page = await sign_in(browser, paced_server, paced_server.add_user(admin=True))
+    await connect(page, paced_server, upstream, key)
+    section = page.get_by_role("region", name="Elsewhere")
+    found: dict[str, list[str]] = {}
+
+    async def look(what: str, *, is_tapped: bool = True) -> None:
+        await page.mouse.move(1, 1)         # what opens under it would lie over the rest
+        for name, size in SIZES.items():
+            await page.set_viewport_size(size)     # type: ignore[arg-type]
+            found[f"{what}, {name}"] = [*await _problems_of_both_themes(page), *await page.evaluate(OUTSIDE)]
+        await stands_still(page)
+        found[f"{what}, small"] = await page.evaluate(SMALL) if is_tapped else []
+
+    await look("a connection")
+    await section.get_by_role("button", name="Add a connection").click()
+    await page.locator(".nk-connection summary").click()
+    await look("its form")
+    await page.keyboard.press("Escape")
+    await section.get_by_role("button", name="More for Cellar").click()
+    await look("its menu")
+    await page.goto(paced_server.url)
+    await page.get_by_role("button", name="Model:").click()
+    await look("the picker")
+    await page.get_by_role("menuitemradio", name=re.compile("counter.*Elsewhere, over Cellar")).click()
+    await look("a new chat")
+    await page.get_by_label("Message", exact=True).fill("count to 30")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_text("From elsewhere, over Cellar")).to_be_visible()
+    await look("an answer", is_tapped=False)        # test_touch measures answers, on a phone
+    for what, problems in found.items():
+        assert problems == [], what

@@ -180,6 +180,7 @@ class ConnectionRow:
                 tag("span", "nk-tag", t("model-default"))
             elif model is not None and not model.embeds:
                 make = button(t("model-set-default"), "nk-btn-ghost nk-btn-sm")
+                make.props["aria-label"] = t("model-set-default-named", model=led.model_id)
                 make.on("click", self._doing(lambda: self._services.models.set_default(led.model_id)))
 
     # --- what an admin does -------------------------------------------------------------------------------------------

@@ -37,6 +37,7 @@ model-load = Laden
 model-unload = Entladen
 model-more = Mehr zu { $model }
 model-set-default = Als Standard festlegen
+model-set-default-named = Als Standard festlegen: { $model }
 model-remove = Entfernen
 model-unload-question = { $model } entladen?
 model-unload-answers = { $count ->

@@ -37,6 +37,7 @@ model-load = Load
 model-unload = Unload
 model-more = More for { $model }
 model-set-default = Set as default
+model-set-default-named = Set as default: { $model }
 model-remove = Remove
 model-unload-question = Unload { $model }?
 model-unload-answers = { $count ->
