@@ -65,7 +65,7 @@ class EngineCore:
         except asyncio.CancelledError:
             core._worker.close()     # it ends by itself once it has loaded
             raise
-        garbage.keep_out(core.info.max_num_seqs)
+        garbage.keep_out(core, core.info.max_num_seqs)
         return core
 
     @property
@@ -111,7 +111,7 @@ class EngineCore:
         self._worker.close()
         await self._ended.wait()
         self._worker.join()                        # its last act was to say so: this does not hold up the loop
-        garbage.look_again()
+        garbage.look_again(self)
 
     def _retry_after_s(self) -> int:
         """About the time in which a quarter of the queue is worked off, at the rate of the last completions."""

@@ -13,15 +13,30 @@ OBJECTS_A_ROW = 20                              # of a step, that live at the sa
 _USUAL_THRESHOLDS = gc.get_threshold()
 
 
-def keep_out(max_num_seqs: int) -> None:
+_num_rows: dict[object, int] = {}               # of a step, by who is loaded
+
+
+def keep_out(of: object, max_num_seqs: int) -> None:
     """Nothing that lives now is looked through any more, and a step of so many rows is no reason to look."""
+    _num_rows[of] = max_num_seqs
     gc.collect(1)                               # what is new and already garbage; a full look is what is avoided here
-    gc.freeze()
-    youngest, *older = gc.get_threshold()
-    gc.set_threshold(max(youngest, OBJECTS_A_ROW * max_num_seqs), *older)
+    _freeze()
 
 
-def look_again() -> None:
-    """A model went: whatever of it refers to itself is found with the next full look."""
+def look_again(of: object) -> None:
+    """A model went: whatever of it refers to itself is found with the next full look, which is now where others are
+    still loaded. Idempotent.
+    """
+    if _num_rows.pop(of, None) is None:
+        return
     gc.unfreeze()
     gc.set_threshold(*_USUAL_THRESHOLDS)
+    if _num_rows:
+        gc.collect()
+        _freeze()
+
+
+def _freeze() -> None:
+    gc.freeze()
+    youngest, *older = _USUAL_THRESHOLDS
+    gc.set_threshold(max(youngest, OBJECTS_A_ROW * max(_num_rows.values())), *older)

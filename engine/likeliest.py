@@ -4,7 +4,6 @@ on the engine's thread.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,6 +14,10 @@ from engine.sampler import ROUNDING, Logits, TokenIds, weight_factor, weights_of
 
 GROUP_SIZE = 16              # tokens of a vocabulary that are represented by their maximum
 MIN_GROUPS_A_WINNER = 4      # with fewer groups for each token that is wanted, finding them so does not pay
+MAX_FOLD = 16                # groups that are represented by one of their maxima, where the threshold is looked for
+MAX_FOUND = 4                # times what is wanted: of a row where so many are above its threshold, many are equal
+
+Sums = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,21 +28,22 @@ class Likeliest:
     token_ids: TokenIds              # [rows, count]
     values: Logits                   # [rows, count]
     rows: Sequence[Logits]           # whole
-    seen: Logits                     # [rows, more than count]: `values` and those of the tokens in the same groups
+    seen: Logits                     # [groups seen, GROUP_SIZE]: of all rows; every token of `values` is among them
+    seen_maxima: Logits              # [groups seen]
+    row_of_seen: TokenIds            # [groups seen]
     maxima: Logits                   # [rows, groups]
-    seen_maxima: Logits              # [rows, count]: of the groups of `seen`
-    work: Logits                     # memory for as many numbers as `maxima` has
+    work: Logits                     # memory, shaped as `maxima`
 
     @property
     def peaks(self) -> Logits:
         return self.values[:, :1]
 
-    def total_bounds(self, temperatures: Sequence[float]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def total_bounds(self, temperatures: Sequence[float]) -> tuple[Sums, Sums]:
         """Of what the weights of all tokens add up to: a group adds its maximum at least, all equal at most."""
-        known = weights_of(self.seen, self.peaks, temperatures).sum(axis=1, dtype=np.float64)
-        work = _part(self.work, self.maxima.shape)
-        maxima = weights_of(self.maxima, self.peaks, temperatures, out=work).sum(axis=1, dtype=np.float64)
-        seen_maxima = weights_of(self.seen_maxima, self.peaks, temperatures).sum(axis=1, dtype=np.float64)
+        peaks, of_seen = self.peaks[self.row_of_seen], np.take(temperatures, self.row_of_seen)
+        known = self._by_row(weights_of(self.seen, peaks, of_seen).sum(axis=1))
+        maxima = weights_of(self.maxima, self.peaks, temperatures, out=self.work).sum(axis=1, dtype=np.float64)
+        seen_maxima = self._by_row(weights_of(self.seen_maxima[:, None], peaks, of_seen)[:, 0])
         unseen = np.maximum(maxima - seen_maxima, 0.0)
         return (known + unseen) * (1.0 - ROUNDING), (known + GROUP_SIZE * unseen) * (1.0 + ROUNDING)
 
@@ -48,6 +52,9 @@ class Likeliest:
         weights = self.rows[row] - self.values[row, 0]
         weights *= np.float32(1.0) / weight_factor(temperature)
         return float(np.einsum("i->", np.exp(weights, out=weights)))
+
+    def _by_row(self, of_seen: Logits) -> Sums:
+        return np.bincount(self.row_of_seen, weights=of_seen, minlength=len(self.rows)).astype(np.float64, copy=False)
 
 
 class LikeliestFinder:
@@ -58,44 +65,41 @@ class LikeliestFinder:
     def __init__(self, vocab_size: int) -> None:
         self._vocab_size = vocab_size
         self._num_groups = -(-vocab_size // GROUP_SIZE)
-        self._first_of = np.arange(GROUP_SIZE)[None, :, None] * self._num_groups
+        self._first_of = np.arange(GROUP_SIZE) * self._num_groups
         self._maxima = np.empty((0, self._num_groups), np.float32)
-        self._work = np.empty(0, np.float32)
+        self._work = np.empty((0, self._num_groups), np.float32)
 
     def pays_for(self, count: int) -> bool:
         return count * MIN_GROUPS_A_WINNER <= self._num_groups
 
     def find(self, logits: Logits, places: list[int], count: int) -> tuple[list[int], Likeliest] | None:
-        """The `count` likeliest of the rows at these places, and the places: without those that have equals at the
-        edge, or a value that is no number. None where all have.
+        """The `count` likeliest of the rows at these places, and the places: without those of which too many are equal,
+        or a value is no number. None where all have.
 
-        A group is every so manieth token, so that maxima are taken of whole vectors. The groups with the largest
-        maxima hold the largest values.
+        A group is every so manieth token, so that maxima are taken of whole vectors. Of some of the tokens the least
+        of the `count` largest is a threshold, which the `count` largest of all reach, and few others.
         """
         if not places:
             return None
         rows = [logits[place] for place in places]
-        maxima, work = self._memory(len(rows), count)
+        maxima, work = self._memory(len(rows))
         for row, out in zip(rows, maxima, strict=True):
             self._take_maxima(row, out)
-        groups, certain = _largest_each(maxima, count, work)
-        certain &= np.isfinite(maxima.max(axis=1))
-        if not certain.all():
-            return self.find(logits, _selected(places, certain), count)
-        members = (self._first_of + groups[:, None, :]).reshape(len(rows), -1)
-        seen = np.empty(members.shape, np.float32)
-        for row, ids, out in zip(rows, members, seen, strict=True):
-            row.take(ids, out=out, mode="clip")
+        thresholds = self._thresholds(maxima, count)
+        row_of_seen, groups = np.divmod(np.flatnonzero(maxima >= thresholds[:, None]), self._num_groups)
+        is_good = np.bincount(row_of_seen, minlength=len(rows)) <= MAX_FOUND * count
+        is_good &= np.isfinite(maxima.max(axis=1))
+        if not is_good.all():
+            return self.find(logits, [place for place, good in zip(places, is_good, strict=True) if good], count)
+        members = groups[:, None] + self._first_of
+        seen = logits.reshape(-1).take(np.take(places, row_of_seen)[:, None] * self._vocab_size + members, mode="clip")
         seen[members >= self._vocab_size] = -np.inf
-        chosen, certain = _largest_each(seen, count, work)
-        if not certain.all():
-            return self.find(logits, _selected(places, certain), count)
-        largest = np.take_along_axis(seen, chosen, axis=1)
-        order = np.argsort(-largest, axis=1, kind="stable")          # ids ascend so far: equals stay in their order
+        is_chosen = (seen >= thresholds[row_of_seen, None]).T         # so that ids of a row ascend
+        column, group = np.divmod(np.flatnonzero(is_chosen), len(groups))
+        values, token_ids = _sorted(row_of_seen[group], seen[group, column], members[group, column], count)
         return places, Likeliest(
-            token_ids=np.take_along_axis(members, np.take_along_axis(chosen, order, axis=1), axis=1),
-            values=np.take_along_axis(largest, order, axis=1),
-            rows=rows, seen=seen, maxima=maxima, seen_maxima=np.take_along_axis(maxima, groups, axis=1), work=work,
+            token_ids=token_ids, values=values, rows=rows, seen=seen, seen_maxima=maxima[row_of_seen, groups],
+            row_of_seen=row_of_seen, maxima=maxima, work=work,
         )
 
     def _take_maxima(self, row: Logits, out: Logits) -> None:
@@ -105,31 +109,29 @@ class LikeliestFinder:
         if rest := row.size - whole:
             np.maximum(out[:rest], row[whole:], out=out[:rest])
 
-    def _memory(self, num_rows: int, count: int) -> tuple[Logits, Logits]:
-        """For the maxima; and for a copy of these, or of what stands in the same groups as the largest."""
+    def _thresholds(self, maxima: Logits, count: int) -> Logits:
+        """[rows]: what at least `count` of each row's tokens reach."""
+        fold = min(MAX_FOLD, self._num_groups // (2 * count))
+        width = self._num_groups // fold
+        folded = maxima[:, : fold * width].reshape(len(maxima), fold, width).max(axis=1)
+        folded.partition(width - count, axis=1)
+        least: Logits = folded[:, width - count]
+        return least
+
+    def _memory(self, num_rows: int) -> tuple[Logits, Logits]:
         if len(self._maxima) < num_rows:
             self._maxima = np.empty((num_rows, self._num_groups), np.float32)
-        if self._work.size < (size := num_rows * max(self._num_groups, GROUP_SIZE * count)):
-            self._work = np.empty(size, np.float32)
-        return self._maxima[:num_rows], self._work
+            self._work = np.empty_like(self._maxima)
+        return self._maxima[:num_rows], self._work[:num_rows]
 
 
-def _largest_each(values: Logits, count: int, work: Logits) -> tuple[TokenIds, NDArray[np.bool_]]:
-    """(places of the `count` largest of each row, ascending; which rows have no equals at the edge). The places are of
-    use only if all rows are certain.
-    """
-    num_rows, width = values.shape
-    copy = _part(work, values.shape)
-    np.copyto(copy, values)
-    copy.partition(width - count, axis=1)
-    rows, places = np.divmod(np.flatnonzero(values >= copy[:, width - count, None]), width)
-    certain = np.bincount(rows, minlength=num_rows) == count
-    return places.reshape(num_rows, count) if certain.all() else places, certain
-
-
-def _part(work: Logits, shape: tuple[int, ...]) -> Logits:
-    return work[: math.prod(shape)].reshape(shape)
-
-
-def _selected(places: list[int], chosen: NDArray[np.bool_]) -> list[int]:
-    return [place for place, is_chosen in zip(places, chosen.tolist(), strict=True) if is_chosen]
+def _sorted(rows: TokenIds, values: Logits, token_ids: TokenIds, count: int) -> tuple[Logits, TokenIds]:
+    """[rows, count] each, largest first, the lower id first among equals. Ids of a row come in ascending order."""
+    order = np.argsort(rows.astype(np.int16), kind="stable")
+    rows, num_of = rows[order], np.bincount(rows)
+    columns = np.arange(len(rows)) - np.repeat(np.cumsum(num_of) - num_of, num_of)
+    table = np.full((len(num_of), num_of.max()), -np.inf, np.float32)
+    ids = np.zeros(table.shape, np.intp)
+    table[rows, columns], ids[rows, columns] = values[order], token_ids[order]
+    largest = np.argsort(-table, axis=1, kind="stable")[:, :count]
+    return np.take_along_axis(table, largest, axis=1), np.take_along_axis(ids, largest, axis=1)

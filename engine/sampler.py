@@ -22,6 +22,7 @@ from engine.params import SamplingParams
 
 Logits = NDArray[np.float32]
 TokenIds = NDArray[np.intp]
+Temperatures = float | Sequence[float] | NDArray[np.float64]
 
 LOWEST_TEMPERATURE = 1e-20   # below it, differences of logits would be infinite
 GROUPS_A_WINNER = 4          # of the largest values, each is looked for among so many groups' maxima
@@ -166,7 +167,7 @@ def _usable(logits: Logits) -> Logits:
 
 
 def weights_of(
-    values: Logits, peak: Logits | np.float32, temperature: float | Sequence[float], out: Weights | None = None
+    values: Logits, peak: Logits | np.float32, temperature: Temperatures, out: Weights | None = None
 ) -> Weights:
     """Unnormalised probabilities; the likeliest token's is 1. Temperatures may be one for each row of values."""
     with np.errstate(over="ignore", under="ignore"):      # a tiny temperature sends all but the likeliest to 0
@@ -175,7 +176,7 @@ def weights_of(
         return np.exp(weights, out=weights)
 
 
-def weight_factor(temperature: float | Sequence[float]) -> Weights:
+def weight_factor(temperature: Temperatures) -> Weights:
     """By which differences of logits are divided: [] or [rows, 1]."""
     factors = np.maximum(temperature, LOWEST_TEMPERATURE).astype(np.float32)
     return factors if factors.ndim == 0 else factors[:, None]

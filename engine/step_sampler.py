@@ -15,13 +15,11 @@ from numpy.typing import NDArray
 
 from engine.batch import BatchRow, SampledToken, SamplingInput
 from engine.draw import Weights, uniform_of
-from engine.likeliest import Likeliest, LikeliestFinder
+from engine.likeliest import Likeliest, LikeliestFinder, Sums
 from engine.sampler import ROUNDING, Logits, TokenIds, adjusts, sample_row, weights_of
 
 NUM_LIKELIEST = 64           # top-p is looked for among so many; top-k among as many as it asks for, but at most
 MAX_LIKELIEST = 128          # so many
-
-Sums = NDArray[np.float64]
 
 
 class StepSampler:
@@ -59,63 +57,73 @@ class StepSampler:
             if found is None:
                 return {}
             places, likeliest = found
-            samplings = [inputs[place] for place in places]
-            temperatures = [sampling.params.temperature for sampling in samplings]
-            weights = weights_of(likeliest.values, likeliest.peaks, temperatures)
-            sums = np.cumsum(weights, axis=1, dtype=np.float64)
-            num_kept = _num_kept(likeliest, weights, sums, samplings)
-            drawn = _draw(sums, num_kept, [uniform_of(sampling) for sampling in samplings])
+            drawn, is_known = _draw(likeliest, [inputs[place] for place in places])
         token_ids = likeliest.token_ids[np.arange(drawn.size), drawn].tolist()
         return {
             place: token_id
-            for place, token_id, kept in zip(places, token_ids, num_kept.tolist(), strict=True) if kept
+            for place, token_id, known in zip(places, token_ids, is_known.tolist(), strict=True) if known
         }
 
 
-def _num_kept(
-    likeliest: Likeliest, weights: Weights, sums: Sums, samplings: Sequence[SamplingInput]
-) -> TokenIds:
-    """Of each row's likeliest, how many the filters leave; 0 where that takes more of the vocabulary to tell."""
-    top_k = np.array([sampling.params.top_k for sampling in samplings])
-    top_p = np.array([sampling.params.top_p for sampling in samplings])
-    min_p = np.array([sampling.params.min_p for sampling in samplings], dtype=np.float64)
-    num_kept = np.where(top_k, top_k, weights.shape[1])
-    among_k = (top_p < 1.0) & (top_k > 0)
-    for k in np.unique(top_k[among_k]).tolist():
-        rows = np.flatnonzero(among_k & (top_k == k))
-        totals = weights[rows, :k].sum(axis=1).astype(np.float64)
-        num_kept[rows] = np.minimum(_nucleus_sizes(sums[rows], top_p[rows] * totals), k)
-    among_all = (top_p < 1.0) & (top_k == 0)
-    if among_all.any():
-        num_kept = np.where(among_all, _sizes_among_all(likeliest, sums, top_p, samplings, among_all), num_kept)
-    if min_p.any():
-        num_kept = np.minimum(num_kept, (weights >= min_p[:, None]).sum(axis=1))
-    return num_kept
+class _Filters:
+    """How many of its likeliest tokens each row keeps; more than there are where that cannot be told from them."""
+
+    def __init__(self, samplings: Sequence[SamplingInput], weights: Weights, sums: Sums) -> None:
+        every = [sampling.params for sampling in samplings]
+        self._sums = sums
+        self._beyond = weights.shape[1] + 1
+        self._top_k = np.array([params.top_k for params in every])
+        self._top_p = np.array([params.top_p for params in every])
+        self.ask_for_totals = bool(((self._top_p < 1.0) & (self._top_k == 0)).any())
+        self._totals_of_k = np.zeros(len(every))
+        for k in np.unique(self._top_k[self._top_k > 0]).tolist():
+            rows = np.flatnonzero(self._top_k == k)
+            self._totals_of_k[rows] = weights[rows, :k].sum(axis=1)
+        self._at_most = np.where(self._top_k, self._top_k, self._beyond)
+        min_p = np.array([params.min_p for params in every])
+        if min_p.any():
+            num_likely = (weights >= min_p[:, None]).sum(axis=1)
+            self._at_most = np.minimum(self._at_most, np.where(num_likely < weights.shape[1], num_likely, self._beyond))
+
+    def num_kept(self, totals: Sums) -> TokenIds:
+        """[rows], of at least 1, where the weights of all tokens add up to `totals`. Larger totals never keep fewer."""
+        wanted = self._top_p * np.where(self._top_k, self._totals_of_k, totals)
+        sizes = np.where(self._top_p < 1.0, (self._sums < wanted[:, None]).sum(axis=1) + 1, self._beyond)
+        kept: TokenIds = np.minimum(sizes, self._at_most)
+        return kept
 
 
-def _sizes_among_all(
-    likeliest: Likeliest, sums: Sums, top_p: NDArray[np.float64], samplings: Sequence[SamplingInput],
-    wanted: NDArray[np.bool_],
-) -> TokenIds:
-    """Sizes of nuclei, of the rows that are wanted; 0 where that is more than the likeliest, or maybe."""
+def _draw(likeliest: Likeliest, samplings: Sequence[SamplingInput]) -> tuple[TokenIds, NDArray[np.bool_]]:
+    """([rows] places among the likeliest, whether a row alone would draw the same).
+
+    What all tokens weigh is known within bounds, and mostly the same token is drawn at both. Where not, it is added up.
+    """
     temperatures = [sampling.params.temperature for sampling in samplings]
-    low, high = likeliest.total_bounds(temperatures)
-    fewest, most = _nucleus_sizes(sums, top_p * low), _nucleus_sizes(sums, top_p * high)
-    for row in np.flatnonzero(wanted & (fewest < most) & (fewest <= sums.shape[1])).tolist():
+    uniforms = np.array([uniform_of(sampling) for sampling in samplings])
+    weights = weights_of(likeliest.values, likeliest.peaks, temperatures)
+    sums = np.cumsum(weights, axis=1, dtype=np.float64)
+    filters = _Filters(samplings, weights, sums)
+    low, high = likeliest.total_bounds(temperatures) if filters.ask_for_totals else (sums[:, -1], sums[:, -1])
+    drawn, is_known = _draw_between(sums, filters, uniforms, low, high)
+    doubtful = np.flatnonzero(~is_known & (filters.num_kept(low) <= sums.shape[1])).tolist()
+    for row in doubtful:
         total = likeliest.total(row, temperatures[row])
-        bounds = top_p[row] * total * np.array([1.0 - ROUNDING, 1.0 + ROUNDING])
-        fewest[row], most[row] = np.searchsorted(sums[row], bounds, side="left") + 1
-    return np.where((fewest == most) & (most <= sums.shape[1]), most, 0)
+        low[row], high[row] = total * (1.0 - ROUNDING), total * (1.0 + ROUNDING)
+    return _draw_between(sums, filters, uniforms, low, high) if doubtful else (drawn, is_known)
 
 
-def _nucleus_sizes(sums: Sums, wanted: NDArray[np.float64]) -> TokenIds:
-    sizes: TokenIds = (sums < wanted[:, None]).sum(axis=1) + 1
-    return sizes
+def _draw_between(
+    sums: Sums, filters: _Filters, uniforms: Sums, low: Sums, high: Sums
+) -> tuple[TokenIds, NDArray[np.bool_]]:
+    """([rows] places, whether each is the same for all totals from `low` to `high`): the place moves one way alone."""
+    most = filters.num_kept(high)
+    drawn = _place(sums, filters.num_kept(low), uniforms)
+    return drawn, (most <= sums.shape[1]) & (drawn == _place(sums, most, uniforms))
 
 
-def _draw(sums: Sums, num_kept: TokenIds, uniforms: Sequence[float]) -> TokenIds:
+def _place(sums: Sums, num_kept: TokenIds, uniforms: Sums) -> TokenIds:
     """As the draw of a row alone: where its uniform number's share of the sum of what is kept falls."""
-    totals = sums[np.arange(len(sums)), np.maximum(num_kept, 1) - 1][:, None]
+    totals = sums[np.arange(len(sums)), np.minimum(num_kept, sums.shape[1]) - 1][:, None]
     last = (sums < totals).sum(axis=1)                           # that adds anything
-    drawn: TokenIds = np.minimum((sums <= np.array(uniforms)[:, None] * totals).sum(axis=1), last)
+    drawn: TokenIds = np.minimum((sums <= uniforms[:, None] * totals).sum(axis=1), last)
     return drawn

@@ -14,7 +14,8 @@ VIEWPORT = {"width": 1440, "height": 900}
 # A page can be used when its line to the server is open, and what one came for has been painted.
 WATCH = """
 (() => {
-  const wanted = location.pathname.startsWith("/c/") ? ["textarea", ".nk-answer .prose > *"] : ["textarea"];
+  const wanted = location.pathname.startsWith("/c/") ? ["textarea", ".nk-answer .prose > *"]
+    : location.pathname === "/models" ? [".nk-mrow"] : ["textarea"];
   const painted = () => setTimeout(() => { window.usable_ms ??= performance.now(); });
   const look = () => {
     const isThere = window.did_handshake && wanted.every((each) => document.querySelector(each));

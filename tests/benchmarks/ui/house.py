@@ -153,8 +153,12 @@ class Served:
 
 
 @asynccontextmanager
-async def served(data_dir: Path, people: People, *, tokens_per_s: float | None = None) -> AsyncIterator[Served]:
-    """`inglenook serve` with the starter model; with `tokens_per_s` the entry beside this file instead."""
+async def served(
+    data_dir: Path, people: People, *, tokens_per_s: float | None = None, extra: dict[str, str] | None = None
+) -> AsyncIterator[Served]:
+    """`inglenook serve` with the starter model; with `tokens_per_s` the entry beside this file instead. `extra` goes
+    into its environment.
+    """
     if tokens_per_s is None:
         command, what = ["-m", "inglenook", "serve", "--port", "0", "--no-browser"], "inglenook serve, starter model"
     else:
@@ -162,7 +166,7 @@ async def served(data_dir: Path, people: People, *, tokens_per_s: float | None =
         what = f"paced back end, {tokens_per_s:g} tokens/s"
     environment = {
         **os.environ, "INGLENOOK_DATA_DIR": str(data_dir), "INGLENOOK_MAX_NUM_SEQS": MAX_SEQS,
-        "INGLENOOK_MAX_QUEUE": "1000", "NO_COLOR": "1",
+        "INGLENOOK_MAX_QUEUE": "1000", "NO_COLOR": "1", **(extra or {}),
     }
     with tempfile.TemporaryFile() as log:
         process = await asyncio.create_subprocess_exec(
@@ -177,6 +181,16 @@ async def served(data_dir: Path, people: People, *, tokens_per_s: float | None =
             if process.returncode is None:
                 process.send_signal(signal.SIGTERM)
             await process.wait()
+
+
+async def api_key(server: Served) -> str:
+    """Of the newcomer's."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "inglenook", "keys", "create", "--user", "New Comer", stdout=asyncio.subprocess.PIPE,
+        env={**os.environ, "INGLENOOK_DATA_DIR": str(server.data_dir)},
+    )
+    printed, _ = await process.communicate()
+    return next(word for word in printed.decode().split() if word.startswith("sk-"))
 
 
 async def _url_of(process: asyncio.subprocess.Process) -> str:

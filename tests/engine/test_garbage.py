@@ -1,0 +1,55 @@
+"""Who is loaded keeps the collector out; who goes brings it back, but not to those that stay."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Iterator
+
+import pytest
+
+from engine import garbage
+
+
+class Knot:
+    """Refers to itself, as only a full look finds."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+
+@pytest.fixture(autouse=True)
+def nobody_else(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Engines that other tests keep are left out of it; the collector is as usual before and after."""
+    monkeypatch.setattr(garbage, "_num_rows", {})
+    gc.unfreeze()
+    yield
+    gc.unfreeze()
+    gc.set_threshold(*garbage._USUAL_THRESHOLDS)
+
+
+def test_what_is_loaded_is_looked_through_no_more_until_it_goes() -> None:
+    garbage.keep_out("large", 1000)
+    assert gc.get_freeze_count() > 0
+    assert gc.get_threshold()[0] == 1000 * garbage.OBJECTS_A_ROW
+    garbage.look_again("large")
+    assert gc.get_freeze_count() == 0
+    assert gc.get_threshold() == garbage._USUAL_THRESHOLDS
+
+
+def test_of_two_the_one_that_goes_is_found_and_the_other_stays_frozen() -> None:
+    garbage.keep_out("small", 200)
+    knot = Knot()
+    lives = weakref.ref(knot)
+    garbage.keep_out("large", 1000)
+    del knot
+    garbage.look_again("large")
+    assert lives() is None
+    assert gc.get_freeze_count() > 0
+    assert gc.get_threshold()[0] == 200 * garbage.OBJECTS_A_ROW
+
+
+def test_going_twice_is_going_once() -> None:
+    garbage.keep_out("small", 200)
+    garbage.look_again("large")
+    assert gc.get_freeze_count() > 0
