@@ -14,7 +14,9 @@ from app.errors import Conflict, InvalidInput, ModelNotFound, ModelUnavailable, 
 from app.services.connections import Entered, parse_headers
 from app.services.container import Services
 from app.services.engines import ModelState
+from engine.engine import ChatMessage, ChatRequest
 from engine.errors import EndpointError
+from engine.params import SamplingParams
 from store import messages
 from store.tables import Message, MessageStatus
 from tests.app.house import Shelf, until
@@ -160,19 +162,24 @@ async def test_switching_a_connection_off_ends_its_answers(
     assert local.model_id == "parrot" and len(upstream.asked) == num_asked
 
 
-async def test_an_engine_that_is_open_asks_nobody_once_it_is_not_allowed(
-    allowed: Services, upstream: Upstream, user_id: str
+async def test_an_engine_that_is_open_asks_nobody_once_another_process_has_switched_it_off(
+    allowed: Services, upstream: Upstream, shelf: Shelf, user_id: str
 ) -> None:
-    """By another process, say: the command line."""
+    """The command line, say, while a server runs."""
     await allowed.connections.add(entered(upstream))
     await answer_to(allowed, user_id)
     engine = allowed.engines.loaded()["big"]
-    await allowed.connections.set_allowed(False)
-    assert allowed.engines.status("big").state is ModelState.ON_DISK
+    other = Services.open(allowed.settings, shelf.load)
+    await other.connections.set_allowed(False)
+    other.close()
     num_asked = len(upstream.asked)
+    request = ChatRequest(messages=(ChatMessage(role="user", content="Hello"),), params=SamplingParams())
+    assert allowed.engines.loaded()["big"] is engine
     with pytest.raises(ModelUnavailable, match="switched off"):
-        await allowed.endpoints.of("big")
-    assert engine.metrics().num_running == 0 and len(upstream.asked) == num_asked
+        await anext(engine.chat(request))
+    assert "big" not in {each.model.id for each in await allowed.models.list()}
+    await allowed.connections.set_allowed(False)
+    assert allowed.engines.status("big").state is ModelState.ON_DISK and len(upstream.asked) == num_asked
 
 
 async def test_an_admin_s_default_elsewhere_gives_way_when_it_is_switched_off(
@@ -301,3 +308,15 @@ def test_the_tables_are_as_the_migration_makes_them(new_database_file: Path) -> 
     with sqlite3.connect(new_database_file) as db:
         columns = {row[1] for row in db.execute("PRAGMA table_info(connection)")}
     assert {"sealed_key", "sealed_headers", "is_on", "base_url"} <= columns
+
+
+async def test_how_fast_it_writes_is_known_after_some_answers(
+    allowed: Services, upstream: Upstream, user_id: str
+) -> None:
+    await allowed.connections.add(entered(upstream))
+    upstream.words = " ".join(["word"] * 20)
+    model = await allowed.models.find("big")
+    for _ in range(3):
+        assert await allowed.model_speeds.elsewhere([model]) == {}
+        assert (await answer_to(allowed, user_id)).completion_tokens == 20
+    assert (await allowed.model_speeds.elsewhere([model]))["big"] > 0
