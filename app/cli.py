@@ -18,6 +18,7 @@ from app import download_commands
 from app.bench import bench
 from app.chat_commands import export_chats, import_chats
 from app.commands import HELP_STYLE, DataDir, keys, load_settings, models, users
+from app.connection_commands import connections
 from app.hub_commands import rules, updates
 from app.model_commands import budget, change, found, roll_back, show, update
 from app.optimize import optimize
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 FAILED, WRONG_USAGE, INTERRUPTED = 1, 2, 130
 
 cli = typer.Typer(**HELP_STYLE)
-for group, name in ((users, "users"), (keys, "keys"), (models, "models")):
+for group, name in ((users, "users"), (keys, "keys"), (models, "models"), (connections, "connections")):
     cli.add_typer(group, name=name)
 cli.command("export")(export_chats)
 cli.command("import")(import_chats)

@@ -29,7 +29,7 @@ MAX_PASSWORD_BYTES = 2**16      # read of what comes in, which may have no end; 
 
 users = typer.Typer(**HELP_STYLE, no_args_is_help=True, help="Who may sign in.")
 keys = typer.Typer(**HELP_STYLE, no_args_is_help=True, help="API keys, for programs.")
-models = typer.Typer(**HELP_STYLE, no_args_is_help=True, help="The language models on this machine.")
+models = typer.Typer(**HELP_STYLE, no_args_is_help=True, help="The language models that can be used here.")
 
 DataDir = Annotated[
     Path | None, typer.Option("--data-dir", metavar="FOLDER", help="Where accounts, chats and models are kept.")
@@ -174,10 +174,10 @@ def list_models(data_dir: DataDir = None) -> None:
             (
                 ("* " if default and entry.model.id == default.id else "  ") + entry.model.id,
                 entry.model.quantisation,
-                f"{entry.model.size_bytes / 1e6:,.0f} MB",
+                "elsewhere" if entry.is_elsewhere else f"{entry.model.size_bytes / 1e6:,.0f} MB",
                 f"{entry.model.context_tokens:,}",
                 "embeddings" if entry.model.embeds else "answers",
-                entry.problem or " + ".join(
+                entry.problem or ", ".join(entry.connections) or " + ".join(
                     [entry.model.path, *(f"{each['path']}={each['scale']:g}" for each in entry.model.adapters)]
                 ),
             )

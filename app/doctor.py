@@ -192,7 +192,7 @@ async def _load(spec: ModelSpec, limits: LoadLimits) -> EngineInfo:
 def _first_model(settings: Settings, findings: Findings) -> ModelSpec | None:
     """The one that a start would load, or else the starter model."""
     model = _model_of_settings(settings)
-    if model is not None:
+    if model is not None and not model.is_elsewhere:
         return spec_from(model)
     if settings.model is not None:
         findings.minor(f"The model '{settings.model}' of the settings is not known here. See `inglenook models list`.")

@@ -24,6 +24,8 @@ from typing import Any
 from app.language import Said
 from engine.errors import (
     ContextLengthExceeded,
+    EndpointBusy,
+    EndpointError,
     EngineError,
     EngineFailed,
     InvalidRequest,
@@ -143,6 +145,8 @@ _STATUS: tuple[tuple[type[Exception], int, str, str | None], ...] = (
     (HubRefused, 403, "permission_error", "hub_refused"),
     (HubBusy, 503, "unavailable_error", "hub_busy"),
     (HubError, 502, "upstream_error", "hub_error"),
+    (EndpointBusy, 429, "rate_limit_error", "endpoint_busy"),
+    (EndpointError, 502, "upstream_error", "endpoint_failed"),
     (ModelUnavailable, 503, "unavailable_error", "model_unavailable"),
     (ModelLoadError, 503, "unavailable_error", "model_load_failed"),
     (EngineFailed, 503, "unavailable_error", "engine_failed"),

@@ -56,12 +56,12 @@ def show(model: ModelId, data_dir: DataDir = None) -> None:
         await services.models.register_starter()
         await services.model_settings.apply_memory_budget()
         row = await services.models.find(model)
-        report = None if row.embeds else await _template(services, row)
+        report = None if row.embeds or row.is_elsewhere else await _template(services, row)
         versions = await services.model_versions.list(row.id)
         settings = await services.model_settings.of(row.id)
         told = _settings(settings, await _preset_name(services, settings))
         speed = await services.model_speeds.of(row)
-        return _about(row, await _fit(services, row), report, told, versions, speed)
+        return _about(row, "" if row.is_elsewhere else await _fit(services, row), report, told, versions, speed)
 
     print("\n".join(with_services(data_dir, collect)))
 
@@ -196,7 +196,7 @@ def _about(
         "Problem": problem_of(row),
         "From": f"{origin.app}, {origin.name}".strip(", "),
         "Format": ", ".join(filter(None, (row.file_format, row.quantisation, row.architecture))),
-        "Size": f"{row.size_bytes / 1e6:,.0f} MB",
+        "Size": f"{row.size_bytes / 1e6:,.0f} MB" if row.size_bytes else "",
         "Context": f"trained for {row.context_tokens:,} tokens",
         "Memory": fit,
         "Speed": f"about {speed.told:g} tokens/s. {speed.rests_on}" if speed else "",

@@ -1,7 +1,7 @@
 """The upper seam: messages in, deltas out. Services know this file of the engine, and no other but errors and params.
 
 `LocalEngine` (engine.local) drives a model in this process that writes, `EmbeddingEngine` (engine.embedding) one that
-embeds. All of it is called on the event loop.
+embeds; `RemoteEngine` (engine.remote.engine) asks servers elsewhere. All of it is called on the event loop.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ class ChatRequest:
     user: str = ""                                        # orders the queue; see Request.user
     priority: int = 0
     cache_key: str = ""
+    session: str = ""                                     # of the same conversation: kept where its cache is
     is_private: bool = False                              # what is computed for it is kept on no disk
     reasoning: bool | None = None                         # think first; None, or a template without it: as it does
     add_generation_prompt: bool = True
@@ -88,6 +89,7 @@ class Delta:
     tool_calls: tuple[ToolCallDelta, ...] = ()
     logprobs: tuple[TokenLogprob, ...] = ()
     num_tokens: int = 0                                   # computed for this piece
+    connection: str = ""                                  # that it came over, of the first; "": from this machine
     queue_position: int | None = None                     # while waiting: 1 is next; None once it runs
     finish_reason: FinishReason | None = None             # STOP, LENGTH, TOOL_CALLS or CONTENT_FILTER
     usage: Usage | None = None
@@ -111,6 +113,7 @@ class EngineInfo:
     max_num_seqs: int
     has_chat_template: bool
     reasoning_default: bool | None = None                 # thinks first by itself; None: it cannot be told to, or not
+    is_elsewhere: bool = False                            # what is asked of it leaves this machine
     embedding_width: int = 0                              # numbers in a vector; 0: it writes, and does not embed
     weight_bytes: int = 0
     kv_bytes: int = 0

@@ -5,6 +5,9 @@
     │   └── ContextLengthExceeded the prompt does not fit the model's window
     ├── TemplateError             the model's chat template cannot be rendered, or refuses the messages
     ├── QueueFull                 try again in `retry_after_s`
+    ├── EndpointError             a server elsewhere did not do what it was asked; says which, and what to do
+    │   ├── EndpointBusy          it asks to wait, for `retry_after_s`
+    │   └── EndpointRefused       it takes the request for wrong: another server would, too
     ├── ModelLoadError            the file is bad, or this machine cannot run it; says what to do
     │   └── OutOfMemory           with the numbers
     └── EngineFailed              a step raised, or the engine was unloaded under a running request
@@ -64,6 +67,30 @@ class QueueFull(EngineError):
     def __init__(self, message: str, *, retry_after_s: int) -> None:
         super().__init__(message)
         self.retry_after_s = retry_after_s
+
+
+class EndpointError(EngineError):
+    """A server elsewhere cannot be reached, breaks off, or answers what it should not. `status`: of HTTP, where it is
+    one that no other of these tells.
+    """
+
+    def __init__(self, message: str, *, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class EndpointBusy(EndpointError):
+    def __init__(self, message: str, *, retry_after_s: int) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
+class EndpointRefused(EndpointError):
+    """`detail` is what it said."""
+
+    def __init__(self, message: str, *, detail: str) -> None:
+        super().__init__(message)
+        self.detail = detail
 
 
 class ModelLoadError(EngineError):

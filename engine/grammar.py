@@ -44,6 +44,7 @@ class GrammarSpec:
     source: str
     param: str                                      # where the caller gave it, for errors
     marker_ids: frozenset[int] = frozenset()        # special tokens that it needs; no others may come
+    schema: str = ""                                # as JSON, where that is all: for who compiles it elsewhere
 
     def __post_init__(self) -> None:
         if len(self.source) > MAX_SOURCE_CHARS:
@@ -61,7 +62,7 @@ def json_object(param: str = "response_format") -> GrammarSpec:
 
 def json_schema(schema: Mapping[str, Any], param: str = "response_format") -> GrammarSpec:
     """JSON that a schema allows. Raises InvalidRequest for one that says nothing, is too large or too deep."""
-    return GrammarSpec(GrammarKind.LARK, f"start: {json_rule(schema, param)}", param)
+    return GrammarSpec(GrammarKind.LARK, f"start: {json_rule(schema, param)}", param, schema=_dump(schema, param))
 
 
 def json_rule(schema: Mapping[str, Any], param: str) -> str:

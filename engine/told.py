@@ -233,4 +233,37 @@ SENTENCES: Final[Mapping[str, str]] = {
     # while it answers
     "unloaded": "{model} has been unloaded. Load it again, or choose another model.",
     "unreadable-answer": "{model} could not read what the model said. Ask again.",
+    # servers elsewhere
+    "elsewhere-unreachable": (
+        "{connection} cannot be reached at {host} ({detail}). See that its server runs, and that the address is right."
+    ),
+    "elsewhere-slow": (
+        "{connection} sent nothing for {seconds} s. Its server may be loading the model, or have too much to do: try "
+        "again later."
+    ),
+    "elsewhere-cut": "{connection} broke off before its answer was whole. Ask again.",
+    "elsewhere-garbage": (
+        "{connection} sent what is no answer of OpenAI's API: {detail}. See that its address is that of the API; "
+        "mostly it ends in /v1."
+    ),
+    "elsewhere-huge": "{connection} sent more than {size} in one answer, so it was given up. Ask for less.",
+    "elsewhere-key": (
+        "{connection} does not take the key (HTTP {status}): {detail}. An admin can enter another on the page Models."
+    ),
+    "elsewhere-busy": "{connection} has too much to do (HTTP {status}). Try again in {seconds} s.",
+    "elsewhere-redirect": (
+        "{connection} sends requests on to {target}, where nothing was sent. If that is right, enter that address."
+    ),
+    "elsewhere-refused": "{connection} refused the request: {detail}",
+    "elsewhere-status": "{connection} answered with HTTP {status}: {detail}",
+    "elsewhere-said": "{connection} gave up its answer: {detail}",
+    "elsewhere-no-endpoint": "No connection leads to {model} now. An admin can switch one on, on the page Models.",
+    "elsewhere-no-continue": (
+        "{connection} cannot go on with an answer that was begun. Ask for another answer instead."
+    ),
+    "elsewhere-no-tools": "{model} at {connection} was tried and called no tool. Leave tools out, or choose another.",
+    "elsewhere-no-form": (
+        "{model} at {connection} was tried and did not keep to a form. Leave {param} out, or choose another model."
+    ),
+    "elsewhere-no-grammar": "{connection} does not take {param}. Give a JSON schema, or choose another model.",
 }

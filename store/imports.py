@@ -147,6 +147,7 @@ def _row(conversation_id: str, message_id: str, parent_id: str | None, message: 
         "status": message.status,
         "created_at": message.created_at,
         **{name: message.stats.get(name) for name in AnswerStats.__annotations__},
+        "connection": message.stats.get("connection") or "",
         "num_left_out": 0,
     }
 

@@ -36,6 +36,7 @@ class AnswerStats(TypedDict, total=False):
     error: str | None
     model_id: str | None
     model_version: str | None
+    connection: str
     finish_reason: str | None
     prompt_tokens: int | None
     cached_tokens: int | None
@@ -178,6 +179,7 @@ def edit_answer(session: Session, user_id: str, answer_id: str, content: str) ->
         is_edited=True,
         model_id=original.model_id,
         model_version=original.model_version,
+        connection=original.connection,
         num_left_out=original.num_left_out,
         first_message_id=original.first_message_id,
     )

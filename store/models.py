@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import update
 from sqlmodel import Session, col, select
 
+from store import elsewhere
 from store.tables import Model, ModelVersion
 
 KEPT = frozenset({"id", "name", "is_starter", "is_default", "added_at", "settings"})
@@ -39,7 +40,7 @@ def upsert(session: Session, model: Model) -> Model:
         for name, value in model.model_dump(exclude={"id", "is_default", "added_at", "settings"}).items():
             setattr(row, name, value)
     row.is_default = row.is_default and not row.embeds
-    _see_to_a_default(session)
+    see_to_a_default(session)
     return row
 
 
@@ -57,7 +58,7 @@ def remove(session: Session, model_id: str) -> bool:
     if model is None:
         return False
     session.delete(model)
-    _see_to_a_default(session)
+    see_to_a_default(session)
     return True
 
 
@@ -116,12 +117,21 @@ def _use(session: Session, model: Model, facts: dict[str, Any]) -> Model:
         if name in facts:                  # a version that an older Inglenook has written may lack some
             setattr(model, name, facts[name])
     model.is_default = model.is_default and not model.embeds
-    _see_to_a_default(session)
+    see_to_a_default(session)
     return model
 
 
-def _see_to_a_default(session: Session) -> None:
-    """Where there is none, the oldest model that can chat."""
+def see_to_a_default(session: Session) -> None:
+    """Where there is none, or one that may not be used now, the oldest model of this machine that can chat. One
+    elsewhere is never the default unless an admin makes it so.
+    """
     session.flush()
-    if default(session) is None and (able := [model for model in list_all(session) if not model.embeds]):
+    current = default(session)
+    if current is not None and current.is_elsewhere and current.id not in elsewhere.usable(session):
+        current.is_default = False
+        session.flush()
+        current = None
+    able = [] if current else [each for each in list_all(session) if not each.embeds and not each.is_elsewhere]
+    if able:
         able[0].is_default = True
+

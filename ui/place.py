@@ -1,11 +1,16 @@
-"""Where the words go, told to people: on the machine before them, or on the office's one. Used by pages and forms."""
+"""Where the words go, told to people: on the machine before them, on the office's one, or elsewhere. Used by pages and
+forms.
+"""
 
 from __future__ import annotations
 
 import ipaddress
 import socket
 
+from app.services.models import ModelEntry
 from app.settings import Settings
+from ui.components.elements import icon, tag
+from ui.components.text import live, put
 from ui.language import t
 
 
@@ -25,3 +30,36 @@ def stays_line(settings: Settings) -> str:
 def nothing_leaves_line(settings: Settings) -> str:
     """The same, on an empty page."""
     return t("nothing-leaves-here") if is_here(settings) else t("nothing-leaves-host", host=socket.gethostname())
+
+
+def leaves_line(settings: Settings, entry: ModelEntry) -> str:
+    """Where what is written goes, while this model is chosen."""
+    over = entry.connections[0] if entry.connections else entry.model.name
+    if is_here(settings):
+        return t("leaves-here", connection=over)
+    return t("leaves-host", connection=over, host=socket.gethostname())
+
+
+class PlaceLine:
+    """Under a composer: that words stay, or that they leave, as soon as a model elsewhere is chosen.
+
+    `stays` is what is said of those here; "": nothing, as something else stands there.
+    """
+
+    def __init__(self, settings: Settings, stays: str) -> None:
+        self._settings = settings
+        self._stays = stays
+        with tag("p", "nk-fine", role="status") as self._line:
+            self._lock, self._globe = icon("lock", 14), icon("globe", 14)
+            self._words = live("span")
+        self.show(None)
+
+    def show(self, entry: ModelEntry | None) -> None:
+        """The model that is chosen."""
+        leaves = entry is not None and entry.is_elsewhere
+        self._line.classes(add="nk-leaves") if leaves else self._line.classes(remove="nk-leaves")
+        self._lock.set_visibility(not leaves)
+        self._globe.set_visibility(leaves)
+        words = leaves_line(self._settings, entry) if entry is not None and leaves else self._stays
+        put(self._words, words)
+        self._line.set_visibility(bool(words))

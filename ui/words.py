@@ -114,4 +114,6 @@ def _locale() -> str:
 
 
 def model_label(model: Model) -> str:
+    if model.is_elsewhere:
+        return f"{model.name}, {t('elsewhere')}"
     return f"{model.name}, {model.quantisation}" if model.quantisation else model.name

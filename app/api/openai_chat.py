@@ -57,6 +57,7 @@ async def create_chat_completion(
             messages=messages,
             params=params,
             user=user.id,
+            session=_session(body, user.id),
             tools=offered.tools,
             must_call=offered.must_call,
             strict_tools=offered.strict,
@@ -75,6 +76,12 @@ async def create_chat_completion(
 
 def _ask(request: ChatRequest) -> Ask:
     return lambda engine: engine.chat(request)
+
+
+def _session(body: dict[str, Any], user_id: str) -> str:
+    """What a client calls one conversation, which OpenAI has as a hint for caches: one of this person's."""
+    key = body.get("prompt_cache_key")
+    return f"{user_id}/{key}" if isinstance(key, str) and key else ""
 
 
 def _refuse_what_is_not_here(body: dict[str, Any]) -> None:

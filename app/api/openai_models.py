@@ -1,4 +1,4 @@
-"""GET /v1/models: the models on this machine, loaded or not; any of them is loaded when it is first asked."""
+"""GET /v1/models: the models that can be used here, loaded or not; any is loaded when it is first asked."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 from fastapi import APIRouter
 
 from app.api.dependencies import CurrentUser, ServicesOf
+from app.services.container import Services
 from app.services.model_settings import ModelSettings
 from store.tables import Model
 
@@ -16,7 +17,7 @@ router = APIRouter()
 @router.get("/models")
 async def list_models(user: CurrentUser, services: ServicesOf) -> dict[str, Any]:
     return {"object": "list", "data": [
-        _body(entry.model, name)
+        _body(services, entry.model, name)
         for entry in await services.models.list()
         for name in (entry.model.id, *ModelSettings.of(entry.model).aliases)
     ]}
@@ -24,9 +25,14 @@ async def list_models(user: CurrentUser, services: ServicesOf) -> dict[str, Any]
 
 @router.get("/models/{model_id:path}")
 async def get_model(model_id: str, user: CurrentUser, services: ServicesOf) -> dict[str, Any]:
-    return _body(await services.models.find(model_id), model_id)
+    return _body(services, await services.models.find(model_id), model_id)
 
 
-def _body(model: Model, name: str) -> dict[str, Any]:
-    """`name` is its id, or an alias by which it is asked for too."""
-    return {"id": name, "object": "model", "created": int(model.added_at.timestamp()), "owned_by": "inglenook"}
+def _body(services: Services, model: Model, name: str) -> dict[str, Any]:
+    """`name` is its id, or an alias by which it is asked for too. Beside what OpenAI says: how many tokens it holds, in
+    vLLM's word, and whether it makes vectors.
+    """
+    info = services.engines.status(model.id).info
+    window = info.max_model_len if info else services.engines.last_window(model.id) or model.context_tokens
+    body = {"id": name, "object": "model", "created": int(model.added_at.timestamp()), "owned_by": "inglenook"}
+    return body | ({"max_model_len": window} if window else {}) | ({"embeds": True} if model.embeds else {})

@@ -105,6 +105,7 @@ def _columns(generation: Generation, error: str | None) -> messages.AnswerStats:
         "error": kept(error) if error else None,
         "model_id": generation.model_id,
         "model_version": stats.model_version,
+        "connection": generation.connection,
         "finish_reason": stats.finish_reason,
         "prompt_tokens": stats.prompt_tokens,
         "cached_tokens": stats.cached_tokens,

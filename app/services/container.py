@@ -15,8 +15,10 @@ from app.services.accounts import AccountService
 from app.services.benchmarks import BenchmarkService
 from app.services.changes import Change, Changes
 from app.services.chat import ChatService
+from app.services.connections import ConnectionService
 from app.services.conversations import ConversationService
 from app.services.downloads import DownloadService
+from app.services.endpoints import Endpoints
 from app.services.engines import EngineRegistry, Loader
 from app.services.exports import ExportService
 from app.services.found_models import FoundModels
@@ -63,6 +65,8 @@ class Services:
     conversations: ConversationService
     vault: Vault
     hub: HubService
+    endpoints: Endpoints
+    connections: ConnectionService
     models: ModelService
     model_settings: ModelSettingsService
     model_presets: ModelPresets
@@ -96,9 +100,13 @@ class Services:
         changes = Changes()
         disk_cache = DiskCache(settings.data_dir / "cache" / "kv", settings.cache_disk_bytes)
         limits = _limits(settings, disk_cache)
+        vault = Vault(settings.data_dir)
+        endpoints = Endpoints(db, vault, changes)
         engines = EngineRegistry(
-            partial(wanted_of, db, settings.keep_alive_s), loader, limits, changes, settings.memory_budget_bytes
+            partial(wanted_of, db, settings.keep_alive_s, endpoints.engine), loader, limits, changes,
+            settings.memory_budget_bytes,
         )
+        connections = ConnectionService(db, endpoints, engines, vault, changes)
         accounts = AccountService(db, settings)
         temporary = TemporaryChats(db)
         conversations = ConversationService(db, temporary, changes)
@@ -107,7 +115,6 @@ class Services:
         model_versions = ModelVersions(db, models, engines, changes, settings)
         found_models = FoundModels(models, settings)
         model_uploads = ModelUploads(models, settings)
-        vault = Vault(settings.data_dir)
         hub = HubService(db, engines, settings, vault)
         downloads = DownloadService(db, hub, models, model_versions, changes, settings)
         optimizer = ModelOptimizer(models, settings, limits)
@@ -124,7 +131,8 @@ class Services:
         generations.on_ended(titles.answer_ended)
         accounts.on_access_ended(imports.access_ended)
         return cls(
-            settings, db, disk_cache, changes, accounts, conversations, vault, hub, models, model_settings,
+            settings, db, disk_cache, changes, accounts, conversations, vault, hub, endpoints, connections, models,
+            model_settings,
             model_presets, model_versions, ModelSpeeds(db, engines), ModelUpdates(db, hub, models, changes),
             found_models, model_uploads, downloads, optimizer, engines, generations, chat, ContextMeter(engines),
             temporary, presets, prompts, LibraryFiles(prompts, presets), exports, imports,
@@ -196,6 +204,7 @@ class Services:
         await self.hub.close()
         await self.generations.close()
         await self.engines.close()
+        await self.endpoints.close()
         await asyncio.to_thread(self.disk_cache.close)
 
     def close(self) -> None:

@@ -152,6 +152,7 @@ def _request(question: Question, system: Sequence[Message], turns: Turns, summar
         params=question.params,
         user=question.user_id,
         cache_key=question.private_to or "",
+        session=question.thread[-1].conversation_id if question.thread else "",
         is_private=question.private_to is not None,
         reasoning=question.reasoning,
         add_generation_prompt=not question.text_so_far,

@@ -202,13 +202,16 @@ class EngineRegistry:
     async def _load(self, wanted: Wanted, place: Place, makes_room: bool) -> None:
         """Ends in READY or FAILED; raises only what is no failure of the model's."""
         spec = wanted.spec
-        if self._one_load.locked():
+        if wanted.opens is None and self._one_load.locked():
             self._places.set(place, ModelState.LOADING, Said("error-waiting-for-load"), LoadWait.OTHER_LOAD)
         else:
             self._places.set(place, ModelState.LOADING)
         try:
-            async with self._one_load:
-                place.engine = await self._load_with_room(spec, place, makes_room)
+            if wanted.opens is not None:
+                place.engine = wanted.opens()
+            else:
+                async with self._one_load:
+                    place.engine = await self._load_with_room(spec, place, makes_room)
         except EngineError as error:
             self._places.fail(spec.model_id, place, why_not_loaded(self._places, error))
             if not makes_room:

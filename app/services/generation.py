@@ -66,6 +66,7 @@ class Generation:
     num_to_read: int | None = None                          # tokens of its prompt that the model has not just read
     error: str | None = None
     stats: GenerationStats = field(default_factory=GenerationStats)
+    connection: str = ""                                    # that it comes over, where its model is elsewhere
     num_left_out: int = 0                                   # oldest messages that the model's window could not hold
     first_message_id: str | None = None                     # the oldest that it could; None: all of them
     _text: Utf16Text = field(default_factory=Utf16Text)

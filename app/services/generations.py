@@ -182,6 +182,9 @@ class GenerationService:
         stats = generation.stats
         stats.duration_s = elapsed_s
         stats.completion_tokens += delta.num_tokens
+        if delta.connection:
+            generation.connection = delta.connection
+            stats.model_version = f"{delta.connection}/{stats.model_version}"
         if delta.num_tokens and stats.time_to_first_token_s is None:
             stats.time_to_first_token_s = elapsed_s
         if delta.reasoning and not generation.text:

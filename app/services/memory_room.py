@@ -67,7 +67,8 @@ def why_not_loaded(places: ModelPlaces, error: EngineError) -> Said:
     if not isinstance(error, OutOfMemory):
         return said(error)
     pinned = ", ".join(sorted(
-        model_id for model_id, place in places.by_id.items() if place.engine is not None and place.policy.is_pinned
+        model_id for model_id, place in places.by_id.items()
+        if place.engine is not None and place.policy.is_pinned and not place.engine.info.is_elsewhere
     ))
     return Said("error-pinned", detail=said(error), models=pinned) if pinned else said(error)
 

@@ -65,9 +65,10 @@ class ContextMeter:
         question = Question(
             thread=tuple(thread), params=SamplingParams(), user_id="", when_full=when_full, system_prompt=system_prompt
         )
-        is_estimate = engine is None
+        counts = engine is not None and not engine.info.is_elsewhere       # looking at a chat sends it nowhere
+        is_estimate = not counts
         try:
-            fitted = await fit_into_window(question, window, engine.count_tokens if engine else estimate)
+            fitted = await fit_into_window(question, window, engine.count_tokens if engine and counts else estimate)
         except EngineError:     # a template that does not take this thread, or a model that is just being unloaded
             fitted, is_estimate = await fit_into_window(question, window, estimate), True
         use = ContextUse(

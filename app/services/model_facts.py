@@ -107,7 +107,11 @@ def spec_from(model: Model) -> ModelSpec:
 
 
 def version_of(model: Model) -> str:
-    """Exactly which content, for the answers that it writes: by commit or hash where one is known."""
+    """Exactly which content, for the answers that it writes: by commit or hash where one is known. Of one elsewhere,
+    what its server calls it.
+    """
+    if model.is_elsewhere:
+        return str(model.origin.get("name", model.id))
     path, origin = Path(model.path), Origin.from_values(model.origin)
     content = f"{model.size_bytes} bytes, {model.modified_ns}"
     known = f"{path.name}, {content}" if model.repo else (
@@ -126,6 +130,8 @@ def version_of(model: Model) -> str:
 
 def problem_of(model: Model) -> str:
     """With its files, as they lie there now."""
+    if model.is_elsewhere:
+        return ""
     missing = next((path for path in paths_of(model) if not path.exists()), None)
     if missing is None:
         return ""

@@ -26,10 +26,11 @@ class ModelPlaces:
     released: asyncio.Event = field(default_factory=asyncio.Event)      # waited for by the one load that wants room
 
     def removable(self) -> Mapping[str, Place]:
-        """Those that may have to go for others, in use or not."""
+        """Those that may have to go for others, in use or not. One elsewhere would leave no room."""
         return {
             model_id: place for model_id, place in self.by_id.items()
             if place.engine is not None and place.unloading is None and not place.policy.is_pinned
+            and not place.engine.info.is_elsewhere
         }
 
     def see_to_expiry(self, model_id: str, place: Place, *, at_least_s: float = 0.0) -> None:

@@ -127,6 +127,8 @@ class ModelSettingsService:
         if "chat_template" in changes:
             await self._db.run(models.set_template, model.id, template.to_values())
         self._engines.set_policy(model.id, wanted.policy(self._keep_alive_s))
+        if model.is_elsewhere:              # nothing is loaded for it: its next answer can have another window
+            self._engines.retire(model.id)
         self._changes.announce_all(Change("models"))
         return wanted
 

@@ -94,6 +94,12 @@ class ModelSpeeds:
         rate = await self.rate() if num_bytes else None
         return rate.speed(num_bytes) if rate else None
 
+    async def elsewhere(self, models: Sequence[Model]) -> dict[str, float]:
+        """Tokens a second of those that are elsewhere and have answered here; nothing is foretold of the others."""
+        wanted = [model for model in models if model.is_elsewhere]
+        measured = await self._measured(wanted) if wanted else {}
+        return {model_id: median(speeds) for model_id, speeds in measured.items()}
+
     async def of_fits(self, fits: Mapping[str, Fit]) -> dict[str, Speed]:
         """Of files at the hub, by what is foretold of them; without those of which nothing is known."""
         runs = {
@@ -165,8 +171,9 @@ class ModelSpeeds:
         """Tokens a second of the latest answers, by model, as it is now; without those that have written too few."""
         versions = {each.id: version_of(each) for each in wanted}
         found: dict[str, list[float]] = defaultdict(list)
+        elsewhere = {each.id for each in wanted if each.is_elsewhere}       # over whichever connection it came
         for each in await self._db.read(figures.answer_speeds):
-            if versions.get(each.model_id) == each.version:
+            if versions.get(each.model_id) == each.version or each.model_id in elsewhere:
                 found[each.model_id].append(each.tokens_per_s)
         return {model_id: speeds for model_id, speeds in found.items() if len(speeds) >= LEAST_ANSWERS}
 

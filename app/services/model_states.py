@@ -5,6 +5,7 @@ places.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -40,6 +41,7 @@ class Policy:
 class Wanted:
     spec: ModelSpec
     policy: Policy = Policy()
+    opens: Callable[[], Engine] | None = None       # of a model elsewhere: at once, and without memory of this machine
 
 
 @dataclass(frozen=True, slots=True)

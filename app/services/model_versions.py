@@ -60,7 +60,7 @@ class ModelVersions:
         self, model_id: str, path: Path, *, origin: Origin | None = None, downloaded: Downloaded | None = None
     ) -> Model:
         """From its next load on, the model is what lies there. Raises ModelNotFound, InvalidInput or Conflict."""
-        model = await self._models.find(model_id)
+        model = await self._models.find_here(model_id)
         if model.is_starter:
             raise Conflict(Said("error-update-starter", model=model.name))
         adapters = [Adapter(Path(each["path"]), each["scale"]) for each in model.adapters]

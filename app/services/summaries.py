@@ -67,6 +67,7 @@ def _request(question: Question, summary: str, texts: Sequence[str], room: int) 
         params=replace(SamplingParams(), temperature=0.0, max_tokens=WITH_THOUGHTS * room),
         user=question.user_id,
         cache_key=question.private_to or "",
+        session=question.thread[-1].conversation_id if question.thread else "",
         is_private=question.private_to is not None,
     )
 

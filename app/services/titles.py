@@ -149,13 +149,20 @@ async def _request(engine: Engine, user_id: str, thread: tuple[Message, ...]) ->
     """The chat as it was, word by word, and then the wish. None where the window does not hold both."""
     last = thread[-1]
     wish = Message(conversation_id=last.conversation_id, role=MessageRole.USER, content=ASK)
-    question = Question(thread=(*thread, wish), params=PARAMS, user_id=user_id, text_so_far=BEGINNING)
+    begun, params = BEGINNING, PARAMS
+    if engine.info.is_elsewhere:            # few servers go on with what is begun, so the title may begin with a quote
+        begun, params = "", replace(PARAMS, stop=("\n",))
+    question = Question(thread=(*thread, wish), params=params, user_id=user_id, text_so_far=begun)
     fitted = await fit_into_window(question, engine.info.max_model_len, engine.count_tokens)
     return None if fitted.left_out else replace(fitted.request, priority=PRIORITY)
 
 
 async def _has_room(engine: Engine, request: ChatRequest) -> bool:
-    """Nobody waits, a slot is free, and the blocks of the chat and its title can be had without each other's."""
+    """Nobody waits, a slot is free, and the blocks of the chat and its title can be had without each other's. A server
+    elsewhere looks after that by itself.
+    """
+    if engine.info.is_elsewhere:
+        return True
     metrics = engine.metrics()
     if metrics.num_waiting or metrics.num_running >= engine.info.max_num_seqs:
         return False

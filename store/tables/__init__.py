@@ -13,12 +13,14 @@ from store.tables.chats import (
     WhenFull,
 )
 from store.tables.columns import UtcDateTime, new_id, now
+from store.tables.connections import Connection, ConnectionModel
 from store.tables.library import Preset, Prompt
 from store.tables.models import Download, DownloadState, Model, ModelVersion
 from store.tables.people import ApiKey, LoginSession, SystemSetting, User, UserRole, UserSetting
 
 __all__ = [
-    "ApiKey", "Benchmark", "Conversation", "ConversationTag", "Download", "DownloadState", "Folder", "LoginSession",
-    "Message", "MessageRole", "MessageStatus", "Model", "ModelVersion", "Preset", "Prompt", "SystemSetting", "Tag",
-    "TitleSource", "User", "UserRole", "UserSetting", "UtcDateTime", "WhenFull", "new_id", "now",
+    "ApiKey", "Benchmark", "Connection", "ConnectionModel", "Conversation", "ConversationTag", "Download",
+    "DownloadState", "Folder", "LoginSession", "Message", "MessageRole", "MessageStatus", "Model", "ModelVersion",
+    "Preset", "Prompt", "SystemSetting", "Tag", "TitleSource", "User", "UserRole", "UserSetting", "UtcDateTime",
+    "WhenFull", "new_id", "now",
 ]

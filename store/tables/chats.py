@@ -108,6 +108,7 @@ class Message(SQLModel, table=True):
     error: str | None = None
     model_id: str | None = None
     model_version: str | None = None
+    connection: str = ""                                  # its name, where the answer came from a server elsewhere
     finish_reason: str | None = None
     prompt_tokens: int | None = None
     cached_tokens: int | None = None

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import JSON, Column
 from sqlmodel import Field, SQLModel
 
 from store.tables.columns import UtcDateTime, new_id, now, stored_as_value
+
+ELSEWHERE: Final = "elsewhere"      # in place of a file's format: a server has it; see `store.tables.connections`
 
 
 class DownloadState(StrEnum):
@@ -24,13 +26,15 @@ class DownloadState(StrEnum):
 
 
 class Model(SQLModel, table=True):
-    """A language model on this machine's disk. The file is only referenced, unless it lies in the models folder."""
+    """A language model on this machine's disk, or of a server elsewhere. A file is only referenced, unless it lies in
+    the models folder.
+    """
 
     __tablename__ = "model"
     id: str = Field(primary_key=True)                     # what API clients say: "smollm2-135m-instruct"
     name: str                                             # for people: "SmolLM2 135M Instruct"
-    path: str
-    file_format: str                                      # "gguf", "safetensors"
+    path: str                                             # "" of one elsewhere, which has no file here
+    file_format: str                                      # "gguf", "safetensors", or ELSEWHERE
     architecture: str = ""
     quantisation: str = ""
     size_bytes: int
@@ -53,6 +57,10 @@ class Model(SQLModel, table=True):
     template: dict[str, Any] = Field(default_factory=dict, sa_column=Column(JSON, nullable=False))
     # How an admin wants it run: see `app.services.model_settings`. Kept when the file changes.
     settings: dict[str, Any] = Field(default_factory=dict, sa_column=Column(JSON, nullable=False))
+
+    @property
+    def is_elsewhere(self) -> bool:
+        return self.file_format == ELSEWHERE
 
 
 class ModelVersion(SQLModel, table=True):

@@ -15,7 +15,7 @@ def test_the_list_has_openais_shape(anna: Person) -> None:
         body = client.get("/v1/models").json()
     assert body["object"] == "list"
     model = next(model for model in body["data"] if model["id"] == "parrot")
-    assert set(model) == {"id", "object", "created", "owned_by"}
+    assert set(model) - {"max_model_len"} == {"id", "object", "created", "owned_by"}      # that, once it is known
     assert model["object"] == "model"
     assert isinstance(model["created"], int)
 

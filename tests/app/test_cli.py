@@ -77,7 +77,8 @@ class TestHelp:
             "models optimize", "models found", "models show", "models set", "models budget", "models update",
             "models rollback",
             "models optimize", "models search", "models files", "models pull", "models downloads", "models pause",
-            "models resume", "models cancel", "models token",
+            "models resume", "models cancel", "models token", "connections", "connections add", "connections list",
+            "connections test", "connections remove", "connections on", "connections off",
         ],
     )
     def test_every_command_explains_itself(self, inglenook: Inglenook, command: str) -> None:

@@ -29,7 +29,7 @@ TO_MACHINES = {"t", "Said", "props", "classes", "style", "on", "run_javascript",
 READ_KEYWORDS = {"text", "label", "title", "placeholder", "aria_label", "action", "detail", "subject", "note"}
 READ_ARGUMENTS = {      # of these calls, which argument people read
     "tag": 2, "button": 0, "menu_item": 0, "menu_link": 0, "icon_button": 1, "field": 0, "hint_bad": 0,
-    "privacy_line": 0, "narrow_head": 0, "page_title": 0, "label": 0, "notify": 0,
+    "narrow_head": 0, "page_title": 0, "label": 0, "notify": 0,
 }
 # Classes, attributes, events, selectors, and what Quasar and browsers are told in their own words
 MACHINE = re.compile(r"nk-|[=<>{}#@\[\]]|^/\w|:var\(|^(bottom|top) (left|right|start|end)$|^refresh |^figures of ")

@@ -12,10 +12,12 @@ class ChosenModel:
     def __init__(self, services: Services, model_id: str | None) -> None:
         self._services = services
         self.listed: list[ModelEntry] = []
+        self.speeds: dict[str, float] = {}      # tokens a second of models elsewhere, by id, where they are known
         self.model_id = model_id            # chosen for this page; None: the chat's own, or the default
 
     async def read(self) -> None:
         self.listed = await self._services.models.list()
+        self.speeds = await self._services.model_speeds.elsewhere([entry.model for entry in self.listed])
         if self.model_id not in self._answering:
             self.model_id = None            # removed meanwhile, or never there: what is shown is what will be asked
 

@@ -16,12 +16,11 @@ from app.services.models import ModelEntry
 from engine.errors import EngineError
 from store.tables import Conversation, MessageRole, Model
 from ui.components.composer import Composer, Library
-from ui.components.elements import privacy_line
 from ui.components.temporary_line import temporary_line
 from ui.components.thread import MessageActions, Thread
 from ui.components.toast import Toast
 from ui.language import t, told
-from ui.place import stays_line
+from ui.place import PlaceLine, stays_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +55,7 @@ class ConversationView:
             if is_temporary:
                 self._composer.show(temporary=True)
                 temporary_line()
-            else:
-                privacy_line(stays_line(services.settings))
+            self._place = PlaceLine(services.settings, "" if is_temporary else stays_line(services.settings))
         self._toast = Toast(on_act=self._restore)
 
     def show(self, conversation: Conversation, messages: Sequence[ThreadMessage], models: Mapping[str, Model]) -> None:
@@ -80,9 +78,10 @@ class ConversationView:
     def show_models(self, entries: Sequence[ModelEntry]) -> None:
         self._thread.show_models(entries)
 
-    def show_model(self, model: Model | None) -> None:
-        if model is not None:
-            self._composer.show(placeholder=t("chat-reply-to", model=model.name))
+    def show_model(self, entry: ModelEntry | None) -> None:
+        self._place.show(entry)
+        if entry is not None:
+            self._composer.show(placeholder=t("chat-reply-to", model=entry.model.name))
 
     def show_thinking(self, reasoning: bool | None) -> None:
         self._composer.show_thinking(reasoning)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from app.services.meter import ContextUse
@@ -75,10 +75,12 @@ class ChatHead:
             for form, link in self._export_links.items():
                 link.props["href"] = f"/chats/{conversation.id}/export?form={form}"
 
-    def show_models(self, models: Sequence[ModelEntry], chosen: ModelEntry | None, room: SetupRoom) -> None:
+    def show_models(
+        self, models: Sequence[ModelEntry], chosen: ModelEntry | None, room: SetupRoom, speeds: Mapping[str, float]
+    ) -> None:
         preset = room.preset
         self._picker.show(
-            models, chosen.model.id if chosen else None, room.presets, preset.id if preset is not None else None
+            models, chosen.model.id if chosen else None, room.presets, preset.id if preset is not None else None, speeds
         )
         label = t("head-settings" if room.setup.is_plain else "head-settings-changed")
         if self._settings.props["aria-label"] != label:

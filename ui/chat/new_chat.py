@@ -15,10 +15,10 @@ from engine.errors import EngineError
 from store.tables import User
 from ui.chat.setup import SetupRoom
 from ui.components.composer import Composer, Library
-from ui.components.elements import privacy_line, tag
+from ui.components.elements import tag
 from ui.components.hello import Hello
 from ui.language import t, told
-from ui.place import nothing_leaves_line
+from ui.place import PlaceLine, nothing_leaves_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class NewChat:
         self._page = page
         self.is_temporary = False       # stored nowhere, once it has begun
         self._hello = Hello(user.name, self._make_composer)
-        privacy_line(nothing_leaves_line(services.settings))
+        self._place = PlaceLine(services.settings, nothing_leaves_line(services.settings))
         tag("div", "nk-hearth")
 
     def set_temporary(self, is_temporary: bool) -> None:
@@ -48,6 +48,7 @@ class NewChat:
 
     def show_model(self, model: ModelEntry | None, reasoning: bool | None) -> None:
         self._hello.show_model(model)
+        self._place.show(model)
         self._hello.composer.show_thinking(reasoning)
 
     def fill(self, text: str) -> None:

@@ -72,7 +72,7 @@ class TalkRoom:
     def show_model(self, listed: Sequence[ModelEntry], chosen: ModelEntry | None, reasoning: bool | None) -> None:
         if self.talk is not None:
             self.talk.show_models(listed)
-            self.talk.show_model(chosen.model if chosen else None)
+            self.talk.show_model(chosen)
             self.talk.show_thinking(reasoning)
         if self._new is not None:
             self._new.show_model(chosen, reasoning)

@@ -24,6 +24,8 @@ export default {
       <div v-if="!writing && !editing" class="nk-meta" :class="{ 'nk-in-use': menu }">
         <branch :version="version" :versions="versions" @branch="(by) => $emit('branch', by)"></branch>
         <span v-if="now.edited" class="nk-edited">{{ t("chat-edited") }}</span>
+        <span v-if="now.figures.connection" class="nk-edited nk-far" :title="t('chat-from-elsewhere-why')">
+          <svg class="nk-i nk-i-14" aria-hidden="true"><use href="#nk-globe"/></svg>{{ t("chat-from-elsewhere", { connection: now.figures.connection }) }}</span>
         <button v-if="hasText" type="button" class="nk-ib" :aria-label="copied ? t('chat-copied') : t('chat-copy')" :title="copied ? t('chat-copied') : t('chat-copy')" @click="copy(text)">
           <svg class="nk-i nk-i-16" aria-hidden="true"><use :href="copied ? '#nk-check' : '#nk-copy'"/></svg></button>
         <span class="nk-again">

@@ -35,6 +35,7 @@ def answer_figures(message: Message, model: Model | None) -> dict[str, Any]:
     figures = {
         "model": name,
         "version": message.model_version,
+        "connection": message.connection,
         "tokens": message.completion_tokens,
         "read": message.prompt_tokens,
         "known": message.cached_tokens,

@@ -32,8 +32,7 @@ export default {
         <form v-if="renaming && renamingAway" class="nk-rename nk-side-act" @submit.prevent="endRename(true)">
           <label class="nk-input nk-input-sm"><input ref="titleAway" v-model="title" maxlength="200" dir="auto" :aria-label="t('sidebar-new-title')" v-escape="() => endRename(false)" @blur="saveRename"></label></form>
         <div class="nk-side-scroll" ref="scroll" @scroll.passive="look" @keydown="key">
-          <div class="nk-side-rows" :role="layout.num && !isEmpty ? 'treegrid' : null" :aria-label="t(view === 'archive' ? 'sidebar-archive-name' : 'sidebar-chats')" aria-multiselectable="true"
-            :aria-rowcount="layout.num" :style="{ height: layout.height + 'px' }">
+          <div class="nk-side-rows" v-bind="grid" :style="{ height: layout.height + 'px' }">
             <div v-if="view === 'archive' && !layout.num" class="nk-empty"><span class="nk-glyph" aria-hidden="true"><svg class="nk-i nk-i-20"><use href="#nk-archive"/></svg></span><p>{{ t('sidebar-archive-empty') }}</p></div>
             <template v-for="item in rows" :key="item.key">
               <div v-if="item.type === 'heading'" role="row" :aria-rowindex="item.position + 1" class="nk-group nk-at" :class="{ over: over === item.overKey }" :style="at(item)"
@@ -105,6 +104,12 @@ export default {
     pinZone: () => ({ type: "heading", kind: "pinned", key: "h:pinned" }),
     isEmpty() {
       return this.layout.segments[0]?.type === "none";
+    },
+    // Without a row it is no grid, and may say nothing of one.
+    grid() {
+      if (!this.layout.num || this.isEmpty) return {};
+      const label = t(this.view === "archive" ? "sidebar-archive-name" : "sidebar-chats");
+      return { role: "treegrid", "aria-label": label, "aria-multiselectable": "true", "aria-rowcount": this.layout.num };
     },
     rows() {
       void this.stamp;

@@ -79,10 +79,3 @@ def hint_bad(text: str) -> Element:
         icon("circle-alert", 14)
         tag("span", text=text)
     return element
-
-
-def privacy_line(text: str) -> None:
-    """The fact about where words go; once a page."""
-    with tag("p", "nk-fine"):
-        icon("lock", 14)
-        tag("span", text=text)

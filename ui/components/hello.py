@@ -20,6 +20,8 @@ NUM_ON_PHONE = 3
 class Hello:
     def __init__(self, name: str, make_composer: Callable[[], Composer]) -> None:
         self._greeting = greeting(name, datetime.now().astimezone())
+        self._is_temporary = False
+        self._over = ""             # the connection to the model that is chosen, where that is elsewhere
         with tag("div", "nk-hello"), tag("div", "nk-hello-in"):
             self._title = _text("h1", "", self._greeting)
             self._about = _text("p", "nk-sub", t("hello-sub"))
@@ -35,6 +37,8 @@ class Hello:
 
     def show_model(self, model: ModelEntry | None) -> None:
         """A word about the small model that came with us, or about none at all."""
+        self._over = model.connections[0] if model is not None and model.connections else ""
+        self._show_placeholder()
         self._note.clear()
         self._note.set_visibility(model is None or model.model.is_starter)
         about = "hello-starter" if model else "hello-no-model"
@@ -46,7 +50,15 @@ class Hello:
         """What is begun here is kept, or it is not: then the page says so."""
         self._title.text = t("temporary-title") if is_temporary else self._greeting
         self._about.text = t("temporary-about") if is_temporary else t("hello-sub")
-        self.composer.show(temporary=is_temporary, placeholder=t("temporary-ask" if is_temporary else "composer-ask"))
+        self._is_temporary = is_temporary
+        self.composer.show(temporary=is_temporary)
+        self._show_placeholder()
+
+    def _show_placeholder(self) -> None:
+        if self._over:
+            self.composer.show(placeholder=t("composer-ask-elsewhere", connection=self._over))
+        else:
+            self.composer.show(placeholder=t("temporary-ask" if self._is_temporary else "composer-ask"))
 
     def _fill(self, start: str) -> Callable[[], None]:
         return lambda: self.composer.fill(start)

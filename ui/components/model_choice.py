@@ -10,6 +10,11 @@ _DOTS = {ModelState.READY: "", ModelState.LOADING: "hot", ModelState.DRAINING: "
 
 
 def model_choice(entry: ModelEntry) -> dict[str, str]:
+    if entry.is_elsewhere:
+        where = t("picker-elsewhere", connections=", ".join(entry.connections))
+        state = t("picker-elsewhere-failing" if entry.is_failing else "picker-elsewhere-ready")
+        dot = "bad" if entry.is_failing else ""
+        return {"id": entry.model.id, "name": entry.model.name, "about": f"{where}. {state}", "dot": dot}
     state = entry.status.state
     about = t("chat-model-starter") if entry.model.is_starter else entry.model.quantisation
     return {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from nicegui.element import Element
 
@@ -10,8 +10,10 @@ from app.services.engines import ModelState
 from app.services.models import ModelEntry
 from store.tables import Preset
 from ui.components.elements import icon, menu, tag
+from ui.components.far import far_mark
 from ui.components.menu_filter import MenuFilter
 from ui.language import t
+from ui.words import speed
 
 MANY = 8            # models; with more of them there is a field to find one
 DOTS = {ModelState.READY: "", ModelState.LOADING: "hot", ModelState.DRAINING: "hot", ModelState.FAILED: "bad"}
@@ -26,6 +28,7 @@ class ModelPicker:
         self._on_choose = on_choose
         self._on_preset = on_preset
         self._last: object = None
+        self._speeds: Mapping[str, float] = {}
         with tag("button", "nk-picker", type="button", aria_haspopup="menu"):
             tag("span", "nk-sr", t("picker-model"))
             self._button = tag("span", "nk-row nk-ell")
@@ -36,16 +39,21 @@ class ModelPicker:
                 self._menu = tag("div")
 
     def show(
-        self, entries: Sequence[ModelEntry], chosen_id: str | None, presets: Sequence[Preset], preset_id: str | None
+        self, entries: Sequence[ModelEntry], chosen_id: str | None, presets: Sequence[Preset], preset_id: str | None,
+        speeds: Mapping[str, float],
     ) -> None:
+        """`speeds`: tokens a second of models elsewhere, as far as they were measured."""
         entries = [entry for entry in entries if not entry.model.embeds]
         now = (
-            [(entry.model.id, entry.model.name, entry.status.state) for entry in entries], chosen_id,
-            [(preset.id, preset.name) for preset in presets], preset_id,
+            [
+                (entry.model.id, entry.model.name, entry.status.state, entry.connections, entry.is_failing)
+                for entry in entries
+            ],
+            chosen_id, [(preset.id, preset.name) for preset in presets], preset_id, dict(speeds),
         )
         if now == self._last:
             return
-        self._last = now
+        self._last, self._speeds = now, speeds
         chosen = next((entry for entry in entries if entry.model.id == chosen_id), None)
         preset = next((preset for preset in presets if preset.id == preset_id), None)
         self._button.clear()
@@ -82,7 +90,10 @@ class ModelPicker:
             return
         _dot(chosen)
         tag("span", "nk-ell", chosen.model.name)
+        if chosen.is_elsewhere:
+            far_mark(chosen.connections)
         about = t("picker-starter") if chosen.model.is_starter else chosen.model.quantisation
+        about = t("model-over", connections=chosen.connections[0]) if chosen.is_elsewhere else about
         if preset is not None:
             tag("small", "nk-ell", preset.name)
         elif about:
@@ -91,9 +102,12 @@ class ModelPicker:
     def _model(self, entry: ModelEntry, *, is_chosen: bool) -> None:
         model = entry.model
         about = t("picker-starter-long") if model.is_starter else model.quantisation
-        state = t(f"picker-state-{entry.status.state.replace('_', '-')}")
+        if entry.is_elsewhere:
+            rate = self._speeds.get(model.id)
+            where = t("picker-elsewhere", connections=", ".join(entry.connections))
+            about = ". ".join(filter(None, (where, model.quantisation, speed(rate) if rate else "")))
         self._item(
-            model.name, ". ".join(filter(None, (about, state))), lambda: self._on_choose(model.id),
+            model.name, ". ".join(filter(None, (about, _state(entry)))), lambda: self._on_choose(model.id),
             is_chosen=is_chosen, entry=entry,
         )
 
@@ -113,6 +127,8 @@ class ModelPicker:
                 _dot(entry)
             with tag("span", "nk-grow nk-ell"):
                 tag("span", text=name)
+                if entry is not None and entry.is_elsewhere:
+                    far_mark()
                 if about:
                     tag("small", "", about)
             if is_chosen:
@@ -125,7 +141,15 @@ def _link(href: str, icon_name: str, text: str) -> None:
         tag("span", text=text)
 
 
+def _state(entry: ModelEntry) -> str:
+    if entry.is_elsewhere:
+        return t("picker-elsewhere-failing" if entry.is_failing else "picker-elsewhere-ready")
+    return t(f"picker-state-{entry.status.state.replace('_', '-')}")
+
+
 def _dot(entry: ModelEntry) -> Element:
-    state = entry.status.state
-    word = t(f"picker-state-{state.replace('_', '-')}")
-    return tag("span", f"nk-dot {DOTS.get(state, 'idle')}".strip(), title=word, role="img", aria_label=word)
+    kind = DOTS.get(entry.status.state, "idle")
+    if entry.is_elsewhere:
+        kind = "bad" if entry.is_failing else ""
+    word = _state(entry)
+    return tag("span", f"nk-dot {kind}".strip(), title=word, role="img", aria_label=word)

@@ -91,6 +91,11 @@ class Switch:
                 tag("p", "nk-hint", about, id=f"{name}-hint")
         self.element.on("click", self._turn)
 
+    def show(self, is_on: bool) -> None:
+        """As it was turned elsewhere."""
+        if is_on != self.is_on:
+            self._turn()
+
     def _turn(self) -> None:
         self.is_on = not self.is_on
         self.element.classes(add="on") if self.is_on else self.element.classes(remove="on")

@@ -263,7 +263,7 @@ class ChatPage:
     def _show_chosen(self) -> None:
         chosen = self._chosen.of(self._setup.setup)
         self._setup.show(chosen)
-        self._head.show_models(self._chosen.listed, chosen, self._setup)
+        self._head.show_models(self._chosen.listed, chosen, self._setup, self._chosen.speeds)
         self._room.show_model(self._chosen.listed, chosen, thinks_first(self._setup.setup, chosen))
 
     async def _show_context(self) -> None:

@@ -31,7 +31,8 @@ from ui.refreshing import show_changes
 
 async def model_page(services: Services, request: Request, model_id: str) -> bool:
     """False where there is no such model."""
-    entry = next((each for each in await services.models.list() if each.model.id == model_id), None)
+    listed = await services.models.list()
+    entry = next((each for each in listed if each.model.id == model_id and not each.is_elsewhere), None)
     if entry is None:
         return False
     page = ModelPage(services, await Frame.make(services, request), entry)

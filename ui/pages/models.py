@@ -1,4 +1,5 @@
-"""The models on this machine: what they take of its memory, what is being downloaded, and loading, unloading, removing.
+"""The models on this machine: what they take of its memory, what is being downloaded, loading, unloading, removing; and
+those elsewhere.
 
 For admins. One `ModelsPage` an open browser tab, on the event loop. It follows `Changes`: what is done elsewhere shows
 here. What a loaded model does changes with each of its steps: an open page looks once a second.
@@ -20,6 +21,7 @@ from ui.components.memory_card import memory_card
 from ui.components.text import live, put
 from ui.language import t
 from ui.models.bring import BringDialog
+from ui.models.connections import ConnectionsRoom
 from ui.models.downloads import DownloadList
 from ui.models.figures import keep_figures_fresh
 from ui.models.head import FIND, INSTALLED, models_head
@@ -43,6 +45,7 @@ class ModelsPage:
         self._client = ui.context.client
         self._bring = BringDialog(services)
         self._downloads = DownloadList(services)
+        self._connections = ConnectionsRoom(services)
         self._rows: dict[str, ModelRow] = {}
         self._shows_all = False
 
@@ -64,6 +67,7 @@ class ModelsPage:
                 with self._more, tag("button", "nk-btn nk-btn-quiet", type="button").on("click", self._show_all):
                     self._all_word = live("span")
                 self._nothing = tag("div", "nk-card")
+                self._connections.build()
         with self._nothing:
             _nothing()
         self._bring.place = place
@@ -82,7 +86,9 @@ class ModelsPage:
         await self._show()
 
     async def _show(self) -> None:
-        entries = await self._services.models.list()
+        listed = await self._services.models.list()
+        await self._connections.show([entry for entry in listed if entry.is_elsewhere])
+        entries = [entry for entry in listed if not entry.is_elsewhere]
         self._memory.clear()
         with self._memory:
             memory_card(entries)

@@ -79,6 +79,10 @@ chat-stat-tokens = { $count ->
  }
 chat-figure-model = Modell
 chat-figure-version = Version
+chat-figure-connection = Kam über
+chat-figure-from-elsewhere = { $connection }, von anderswo
+chat-from-elsewhere = Von anderswo, über { $connection }
+chat-from-elsewhere-why = Für diese Antwort hat die Frage diesen Computer verlassen.
 chat-figure-file = { $name }, { $size } Bytes, geändert { $changed }
 chat-figure-speed = Tempo
 chat-figure-per-second = { $speed } Token je Sekunde

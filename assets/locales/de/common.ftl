@@ -33,6 +33,8 @@ stays-here = Bleibt auf diesem Computer. Wichtiges bitte prüfen.
 stays-at = Bleibt auf { $host }. Wichtiges bitte prüfen.
 nothing-leaves-here = Nichts Geschriebenes verlässt diesen Computer.
 nothing-leaves-host = Nichts Geschriebenes verlässt { $host }.
+leaves-here = Geschriebenes geht an { $connection } und verlässt diesen Computer.
+leaves-host = Geschriebenes geht an { $connection } und verlässt { $host }.
 
 # Tageszeiten und Tage
 greeting-morning = Guten Morgen, { $name }

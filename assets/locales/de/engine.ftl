@@ -103,3 +103,21 @@ engine-continues-nothing = Fortsetzen lässt sich nur eine Antwort, und nur die 
 engine-template-none = { $model } hat keine Chat-Vorlage und kann darum nicht auf Nachrichten antworten. Bitte ein Modell wählen, das zum Chatten gemacht ist, oder einen rohen Prompt an /v1/completions schicken.
 engine-unloaded = { $model } wurde entladen. Bitte erneut laden oder ein anderes Modell wählen.
 engine-unreadable-answer = Was das Modell sagte, ließ sich nicht lesen ({ $model }). Bitte noch einmal fragen.
+
+# Server anderswo
+engine-elsewhere-unreachable = { $connection } ist unter { $host } nicht zu erreichen ({ $detail }). Läuft der Server, und stimmt die Adresse?
+engine-elsewhere-slow = { $connection } hat { $seconds } s lang nichts gesendet. Vielleicht lädt der Server das Modell oder hat zu viel zu tun: später noch einmal versuchen.
+engine-elsewhere-cut = { $connection } hat abgebrochen, bevor die Antwort ganz war. Bitte noch einmal fragen.
+engine-elsewhere-garbage = { $connection } hat etwas gesendet, das keine Antwort der API von OpenAI ist: { $detail }. Stimmt die Adresse der API? Meist endet sie auf /v1.
+engine-elsewhere-huge = { $connection } hat in einer Antwort mehr als { $size } gesendet; sie wurde aufgegeben. Bitte weniger verlangen.
+engine-elsewhere-key = { $connection } nimmt den Schlüssel nicht an (HTTP { $status }): { $detail }. Ein Admin kann auf der Seite „Modelle“ einen anderen eingeben.
+engine-elsewhere-busy = { $connection } hat zu viel zu tun (HTTP { $status }). In { $seconds } s noch einmal versuchen.
+engine-elsewhere-redirect = { $connection } verweist auf { $target }; dorthin wurde nichts gesendet. Wenn das stimmt, bitte diese Adresse eingeben.
+engine-elsewhere-refused = { $connection } hat die Anfrage abgelehnt: { $detail }
+engine-elsewhere-status = { $connection } hat mit HTTP { $status } geantwortet: { $detail }
+engine-elsewhere-said = { $connection } hat die Antwort aufgegeben: { $detail }
+engine-elsewhere-no-endpoint = Zu { $model } führt gerade keine Verbindung. Ein Admin kann auf der Seite „Modelle“ eine einschalten.
+engine-elsewhere-no-continue = { $connection } kann eine begonnene Antwort nicht fortsetzen. Bitte stattdessen eine neue verlangen.
+engine-elsewhere-no-tools = { $model } über { $connection } wurde erprobt und rief kein Werkzeug auf. Bitte ohne Werkzeuge fragen oder ein anderes Modell wählen.
+engine-elsewhere-no-form = { $model } über { $connection } wurde erprobt und hielt sich an keine Form. Bitte { $param } weglassen oder ein anderes Modell wählen.
+engine-elsewhere-no-grammar = { $connection } nimmt { $param } nicht an. Bitte ein JSON-Schema angeben oder ein anderes Modell wählen.

@@ -41,6 +41,17 @@ error-model-writes = { $model } schreibt gerade { $count ->
  }. Das Ende abwarten oder anhalten.
 error-makes-room = Beendet seine Antworten, um Platz für { $model } zu machen.
 error-model-starter = { $model } gehört zu Inglenook und lässt sich nicht einzeln entfernen.
+error-model-elsewhere = { $model } liegt auf einem Server anderswo und hat hier keine Datei. Die Verbindung steht auf der Seite „Modelle“ unter „Anderswo“.
+error-elsewhere-off = Modelle anderswo sind auf diesem Inglenook ausgeschaltet. Ein Admin kann sie auf der Seite „Modelle“ einschalten.
+error-connections-many = Es gibt schon { $count } Verbindungen. Bitte zuerst eine entfernen.
+error-connection-name = Die Verbindung braucht einen Namen.
+error-connection-taken = Eine Verbindung namens { $name } gibt es schon. Bitte einen anderen Namen wählen.
+error-connection-url = Bitte eine Adresse wie http://gpu.lan:8000/v1 angeben, ohne Name, Passwort und Abfrage.
+error-connection-key = Ein Schlüssel hat nur einfache Zeichen und keine Leerzeichen.
+error-connection-key-again = Das ist eine andere Adresse: Schlüssel und Header bitte neu eingeben. Die alten werden nicht dorthin gesendet.
+error-connection-header = „{ $name }“ lässt sich nicht als Header senden. Bitte einen je Zeile, wie X-Team: kitchen.
+error-connection-headers-many = Höchstens { $count } Header.
+error-no-connection = Eine Verbindung „{ $name }“ gibt es nicht. Vorhanden sind: { $known }.
 error-no-file = Es gibt keine Datei { $path }.
 error-path-odd = { $path } ist hier kein brauchbarer Pfad ({ $detail }).
 error-adapters = Adapter wirken nur auf GGUF-Dateien. Bitte das Modell ohne sie hinzufügen.

@@ -23,8 +23,8 @@ set-up-wrong-link-about = Er gehört nicht zu diesem Start oder wurde abgeschnit
 set-up-look = Im Terminal, in dem Inglenook gestartet wurde, steht ein Link, der auf <code>/setup?token=…</code> endet. Bitte diesen vollständig öffnen.
 set-up-why = Der Link ist bei jedem Start neu. Nur wer das Terminal sieht, kann das erste Konto anlegen.
 
-kept-here = Alles bleibt auf diesem Computer.
-kept-at = Läuft auf { $host }. Nichts verlässt diesen Rechner.
+kept-here = Alles wird auf diesem Computer aufbewahrt.
+kept-at = Alles wird auf { $host } aufbewahrt.
 
 lost-title = Hier ist nichts
 lost-about = Unter dieser Adresse gibt es keine Seite.

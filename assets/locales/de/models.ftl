@@ -37,6 +37,7 @@ model-load = Laden
 model-unload = Entladen
 model-more = Mehr zu { $model }
 model-set-default = Als Standard festlegen
+model-set-default-named = Als Standard festlegen: { $model }
 model-remove = Entfernen
 model-unload-question = { $model } entladen?
 model-unload-answers = { $count ->
@@ -107,3 +108,54 @@ bring-looking = Die Ordner von Hugging Face, Ollama, LM Studio und Jan werden du
 bring-of = { $app }, { $size }
 bring-use = Verwenden
 bring-here = Schon da
+
+# Modelle anderswo; siehe ui/models/connections.py
+elsewhere = Anderswo
+elsewhere-about = Fremde oder eigene Server, deren Modelle hier benutzt werden dürfen.
+elsewhere-allow = Modelle anderswo zulassen
+elsewhere-allow-about = Was zu ihnen gesagt wird, verlässt diesen Computer, mit dem Chat, zu dem es gehört, seinem Titel und seiner Zusammenfassung. Jeder Chat sagt das.
+elsewhere-add = Verbindung hinzufügen
+elsewhere-none = Noch keine Verbindungen. vLLM, SGLang, TensorRT-LLM, llama-server, Ollama, LM Studio, ein anderes Inglenook oder jeder Server mit der API von OpenAI.
+elsewhere-count = { $count ->
+    [one] { $count } Verbindung
+   *[other] { $count } Verbindungen
+}
+connection-answers = Antwortet
+connection-fails = Versagt
+connection-unknown = Noch nicht gefragt
+connection-off = Aus
+connection-models = { $count ->
+    [one] { $count } Modell
+   *[other] { $count } Modelle
+}
+connection-latency = genannt in { $time }
+connection-answered = zuletzt am { $date }
+connection-switch-on = Einschalten
+connection-switch-off = Ausschalten
+connection-more = Mehr zu { $connection }
+connection-test = Erproben
+connection-change = Ändern
+connection-remove = Entfernen
+connection-remove-question = { $connection } entfernen?
+connection-remove-about = Schlüssel und Modelle gehen mit. Chats behalten die Antworten, die darüber kamen.
+connection-testing = Der Server wird gefragt
+connection-tested = Er antwortet und hat { $count ->
+    [one] { $count } Modell.
+   *[other] { $count } Modelle.
+}
+connection-name = Name
+connection-name-about = Antworten, die darüber kommen, tragen ihn.
+connection-url = Adresse
+connection-url-about = Der API des Servers; meist endet sie auf /v1.
+connection-url-example = http://gpu.lan:8000/v1
+connection-key = Schlüssel
+connection-key-about = Falls der Server einen verlangt. Er wird versiegelt aufbewahrt und nie wieder gezeigt.
+connection-key-kept = Es gibt einen. Bleibt das Feld leer, bleibt er.
+connection-headers = Header
+connection-headers-about = Werden mitgesendet, einer je Zeile, wie X-Team: kitchen. Auch sie werden versiegelt aufbewahrt.
+connection-session = Sitzungs-Header
+connection-session-about = Hält ein Gespräch auf dem Server, der es im Cache hat, durch eine Nummer, die sonst nichts verrät. Leer: Er wird nicht gesendet.
+connection-details = Header und Sitzung
+connection-save = Fragen und speichern
+connection-rest = { $count } weitere
+model-over = über { $connections }

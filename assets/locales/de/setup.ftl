@@ -40,6 +40,9 @@ picker-state-loading = Wird geladen
 picker-state-draining = Wird entladen
 picker-state-on-disk = Lädt bei der ersten Frage
 picker-state-failed = Nicht geladen
+picker-elsewhere = Anderswo, über { $connections }
+picker-elsewhere-ready = Antwortet auf Anfrage
+picker-elsewhere-failing = Hat zuletzt nicht geantwortet
 
 head-menu = Chat-Menü
 head-rename = Umbenennen

@@ -79,6 +79,10 @@ chat-stat-tokens = { $count ->
  }
 chat-figure-model = Model
 chat-figure-version = Version
+chat-figure-connection = Came over
+chat-figure-from-elsewhere = { $connection }, from elsewhere
+chat-from-elsewhere = From elsewhere, over { $connection }
+chat-from-elsewhere-why = What was asked left this computer for this answer.
 chat-figure-file = { $name }, { $size } bytes, changed { $changed }
 chat-figure-speed = Speed
 chat-figure-per-second = { $speed } tokens a second

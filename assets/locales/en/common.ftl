@@ -33,6 +33,8 @@ stays-here = Stays on this computer. Check what matters.
 stays-at = Stays at { $host }. Check what matters.
 nothing-leaves-here = Nothing you write leaves this computer.
 nothing-leaves-host = Nothing you write leaves { $host }.
+leaves-here = What you write goes to { $connection } and leaves this computer.
+leaves-host = What you write goes to { $connection } and leaves { $host }.
 
 # Times of day and days
 greeting-morning = Good morning, { $name }

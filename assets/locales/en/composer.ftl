@@ -3,6 +3,7 @@
 
 composer-message = Message
 composer-ask = Ask anything. It stays here.
+composer-ask-elsewhere = Ask anything. It goes to { $connection }.
 composer-reply = Reply
 composer-reply-to = Reply to { $model }
 composer-send = Send

@@ -42,6 +42,17 @@ error-model-writes = { $model } is writing { $count ->
  }. Wait for the end, or stop it.
 error-makes-room = Ends its answers, to make room for { $model }.
 error-model-starter = { $model } came with Inglenook and goes with it; it cannot be removed alone.
+error-model-elsewhere = { $model } is on a server elsewhere: it has no file here. Its connection stands on the Models page, under Elsewhere.
+error-elsewhere-off = Models elsewhere are switched off on this Inglenook. An admin can switch them on, on the Models page.
+error-connections-many = There are { $count } connections already. Remove one first.
+error-connection-name = Give the connection a name.
+error-connection-taken = There is a connection called { $name } already. Choose another name.
+error-connection-url = Give an address like http://gpu.lan:8000/v1, without name, password or query.
+error-connection-key = A key has only plain characters and no spaces.
+error-connection-key-again = This is another address: enter its key and headers again. The old ones are not sent there.
+error-connection-header = '{ $name }' cannot be sent as a header. Write one a line, as in X-Team: kitchen.
+error-connection-headers-many = At most { $count } headers.
+error-no-connection = There is no connection '{ $name }'. Those that there are: { $known }.
 error-no-file = There is no file { $path }.
 error-path-odd = { $path } is no path that can be used here ({ $detail }).
 error-adapters = Adapters act on GGUF files only. Add the model without them.

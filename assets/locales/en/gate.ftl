@@ -24,7 +24,7 @@ set-up-look = Look at the terminal in which Inglenook was started. It shows a li
 set-up-why = The link is new at each start. Only who sees the terminal can make the first account.
 
 kept-here = Everything is kept on this computer.
-kept-at = Runs at { $host }. Nothing leaves it.
+kept-at = Everything is kept at { $host }.
 
 lost-title = Nothing here
 lost-about = There is no page at this address.

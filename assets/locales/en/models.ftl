@@ -37,6 +37,7 @@ model-load = Load
 model-unload = Unload
 model-more = More for { $model }
 model-set-default = Set as default
+model-set-default-named = Set as default: { $model }
 model-remove = Remove
 model-unload-question = Unload { $model }?
 model-unload-answers = { $count ->
@@ -107,3 +108,54 @@ bring-looking = Looking in the folders of Hugging Face, Ollama, LM Studio and Ja
 bring-of = { $app }, { $size }
 bring-use = Use
 bring-here = Here already
+
+# Models elsewhere; see ui/models/connections.py
+elsewhere = Elsewhere
+elsewhere-about = Servers of others, or of your own, whose models may be used here.
+elsewhere-allow = Let models elsewhere be used
+elsewhere-allow-about = What is said to one of them leaves this computer, with the chat it belongs to, its title and its summary. Each chat says so.
+elsewhere-add = Add a connection
+elsewhere-none = No connections yet. vLLM, SGLang, TensorRT-LLM, llama-server, Ollama, LM Studio, another Inglenook, or any server with OpenAI’s API.
+elsewhere-count = { $count ->
+    [one] { $count } connection
+   *[other] { $count } connections
+}
+connection-answers = Answers
+connection-fails = Fails
+connection-unknown = Not asked yet
+connection-off = Off
+connection-models = { $count ->
+    [one] { $count } model
+   *[other] { $count } models
+}
+connection-latency = listed in { $time }
+connection-answered = last on { $date }
+connection-switch-on = Switch on
+connection-switch-off = Switch off
+connection-more = More for { $connection }
+connection-test = Test it
+connection-change = Change it
+connection-remove = Remove it
+connection-remove-question = Remove { $connection }?
+connection-remove-about = Its key and its models go. Chats keep the answers that came over it.
+connection-testing = Asking the server
+connection-tested = It answers, and has { $count ->
+    [one] { $count } model.
+   *[other] { $count } models.
+}
+connection-name = Name
+connection-name-about = Answers that come over it are marked with it.
+connection-url = Address
+connection-url-about = Of the server’s API; mostly it ends in /v1.
+connection-url-example = http://gpu.lan:8000/v1
+connection-key = Key
+connection-key-about = Where the server wants one. It is kept sealed, and never shown again.
+connection-key-kept = There is one. Leave this empty to keep it.
+connection-headers = Headers
+connection-headers-about = To be sent along, one a line, as in X-Team: kitchen. They are kept sealed, too.
+connection-session = Session header
+connection-session-about = It keeps a conversation on the server that has it in its cache, by a number that says nothing else. Empty: it is not sent.
+connection-details = Headers and session
+connection-save = Ask it, and save
+connection-rest = { $count } more
+model-over = over { $connections }

@@ -40,6 +40,9 @@ picker-state-loading = Loading
 picker-state-draining = Unloading
 picker-state-on-disk = Loads when you ask
 picker-state-failed = Did not load
+picker-elsewhere = Elsewhere, over { $connections }
+picker-elsewhere-ready = Answers when you ask
+picker-elsewhere-failing = Did not answer last time
 
 head-menu = Chat menu
 head-rename = Rename

@@ -36,11 +36,12 @@ export function inShort(figures) {
 
 // [what, how much] of all.
 export function inFull(figures) {
-  const { model, version, tokens, read, known = 0, first_s, thought_s, all_s, left_out } = figures;
+  const { model, version, connection, tokens, read, known = 0, first_s, thought_s, all_s, left_out } = figures;
   const speed = tokensPerSecond(figures);
   const rows = {
     model,
     version: version && versionInWords(version),
+    connection: connection && t("chat-figure-from-elsewhere", { connection }),
     speed: speed && t("chat-figure-per-second", { speed }),
     "first-token": first_s > 0 && inWords(Math.max(first_s, LEAST_S), 1),
     length: tokens && t("chat-stat-tokens", { count: tokens }),

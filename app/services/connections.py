@@ -1,0 +1,257 @@
+"""Servers elsewhere whose models may be used here: added, tested, switched on and off by admins. On the event loop.
+
+Nothing is asked of any server but what an admin orders, or a request for one of its models needs; and neither before an
+admin has said that models elsewhere may be used at all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from app.errors import Conflict, InvalidInput, NotFound, said
+from app.language import Said, kept
+from app.security import name_key
+from app.services.changes import Change, Changes
+from app.services.conversations import clean_title
+from app.services.endpoints import Endpoints
+from app.services.engines import EngineRegistry
+from app.vault import Vault
+from engine.errors import EndpointError
+from engine.remote.endpoint import (
+    MAX_HEADERS,
+    SESSION_HEADER,
+    Probed,
+    checked_url,
+    is_good_header,
+    is_good_key,
+)
+from engine.remote.probing import Trial, probe, try_out
+from store import connections, elsewhere
+from store.connections import LedTo
+from store.database import Database
+from store.tables import Connection, ConnectionModel, now
+
+MAX_NAME_CHARS = 60
+MAX_CONNECTIONS = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entered:
+    """A connection as an admin enters it. None of `key` and `headers`: as they are."""
+
+    name: str
+    base_url: str
+    key: str | None = None
+    headers: Mapping[str, str] | None = None
+    session_header: str = SESSION_HEADER
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionEntry:
+    connection: Connection
+    models: tuple[ConnectionModel, ...]
+
+    @property
+    def has_key(self) -> bool:
+        return bool(self.connection.sealed_key)
+
+
+class ConnectionService:
+    """Raises NotFound for a connection that is not there, EndpointError for what a server does."""
+
+    def __init__(
+        self, db: Database, endpoints: Endpoints, engines: EngineRegistry, vault: Vault, changes: Changes
+    ) -> None:
+        self._db = db
+        self._endpoints = endpoints
+        self._engines = engines
+        self._vault = vault
+        self._changes = changes
+
+    async def is_allowed(self) -> bool:
+        """Whether models elsewhere may be used on this Inglenook."""
+        return await self._db.read(elsewhere.is_allowed)
+
+    async def set_allowed(self, is_allowed: bool) -> None:
+        """Switched off, what comes from elsewhere stops at once."""
+        await self._db.run(connections.set_allowed, is_allowed)
+        if not is_allowed:
+            listed = await self._db.read(connections.list_all)
+            await self._end({model.model_id for _, models in listed for model in models})
+        self._announce()
+
+    async def list(self) -> list[ConnectionEntry]:
+        """Oldest first: in that order they stand in for each other."""
+        return [ConnectionEntry(each, tuple(models)) for each, models in await self._db.read(connections.list_all)]
+
+    async def named(self, name: str) -> ConnectionEntry:
+        found = await self._db.read(connections.find, name_key(name))
+        return await self._entry(found.id if found else "", name)
+
+    async def add(self, entered: Entered) -> ConnectionEntry:
+        """Asks the server what it is and which models it has; where it does not say, nothing is kept."""
+        await self._check_allowed()
+        values = await self._values(entered)
+        if len(await self._db.read(connections.list_all)) >= MAX_CONNECTIONS:
+            raise Conflict(Said("error-connections-many", count=MAX_CONNECTIONS))
+        await self._check_name(values["name"], None)
+        found = await probe(self._endpoints.wire, self._endpoints.address(Connection(**values)))
+        connection = await self._db.run(connections.add, Connection(**values | _of_probe(found)))
+        return await self._take_in(connection, found)
+
+    async def change(self, connection_id: str, entered: Entered) -> ConnectionEntry:
+        """As `add`, of one that there is."""
+        await self._check_allowed()
+        before = (await self._entry(connection_id)).connection
+        values = before.model_dump() | await self._values(entered)
+        await self._check_name(values["name"], connection_id)
+        keeps_key = entered.key is None and before.sealed_key
+        keeps_headers = entered.headers is None and before.sealed_headers
+        if (keeps_key or keeps_headers) and values["base_url"] != before.base_url:      # given for another server
+            raise InvalidInput(Said("error-connection-key-again"), field="key")
+        found = await probe(self._endpoints.wire, self._endpoints.address(Connection(**values)))
+        changed = await self._db.run(connections.change, connection_id, values | _of_probe(found))
+        return await self._take_in(_there(changed), found)
+
+    async def test(self, connection_id: str) -> ConnectionEntry:
+        """Asks the server again what it has. What is wrong is noted, and raised."""
+        await self._check_allowed()
+        connection = (await self._entry(connection_id)).connection
+        try:
+            found = await probe(self._endpoints.wire, self._endpoints.address(connection))
+        except EndpointError as error:
+            await self._db.run(connections.note_problem, connection_id, kept(said(error)))
+            self._announce()
+            raise
+        changed = await self._db.run(connections.change, connection_id, _of_probe(found))
+        return await self._take_in(_there(changed), found)
+
+    async def try_out(self, connection_id: str) -> tuple[str, Trial] | None:
+        """One of its models says a word: which, and how soon. None where it has none that chats."""
+        await self._check_allowed()
+        entry = await self._entry(connection_id)
+        by_id = await self._chatting()
+        model = next((each for each in entry.models if each.model_id in by_id), None)
+        if model is None:
+            return None
+        return model.remote_id, await try_out(
+            self._endpoints.wire, self._endpoints.endpoint(entry.connection, model)
+        )
+
+    async def set_on(self, connection_id: str, is_on: bool) -> None:
+        """Switched off, answers of its models stop at once, and are kept with their text."""
+        entry = await self._entry(connection_id)
+        await self._db.run(connections.change, connection_id, {"is_on": is_on})
+        if not is_on:
+            await self._end({each.model_id for each in entry.models})
+        self._announce()
+
+    async def remove(self, connection_id: str) -> None:
+        """With its key, and the models to which no other connection leads. Chats keep their answers."""
+        entry = await self._entry(connection_id)
+        await self._db.run(connections.remove, connection_id)
+        await self._end({each.model_id for each in entry.models})
+        self._announce()
+
+    # ------------------------------------------------------------------------------------------------------------------
+
+    async def _check_allowed(self) -> None:
+        if not await self.is_allowed():
+            raise Conflict(Said("error-elsewhere-off"))
+
+    async def _entry(self, connection_id: str, name: str = "") -> ConnectionEntry:
+        listed = await self.list()
+        found = next((each for each in listed if each.connection.id == connection_id), None)
+        if found is None:
+            known = ", ".join(each.connection.name for each in listed) or "-"
+            raise NotFound(Said("error-no-connection", name=name[:MAX_NAME_CHARS] or "-", known=known))
+        return found
+
+    async def _values(self, entered: Entered) -> dict[str, Any]:
+        """Columns, checked and sealed. Raises InvalidInput."""
+        name = clean_title(entered.name)[:MAX_NAME_CHARS].strip()
+        if not name:
+            raise InvalidInput(Said("error-connection-name"), field="name")
+        base_url = checked_url(entered.base_url)
+        if base_url is None:
+            raise InvalidInput(Said("error-connection-url"), field="base_url")
+        session_header = entered.session_header.strip()
+        if session_header and not is_good_header(session_header, "x"):
+            raise InvalidInput(Said("error-connection-header", name=session_header[:80]), field="session_header")
+        values = {"name": name, "name_key": name_key(name), "base_url": base_url, "session_header": session_header}
+        if entered.key is not None:
+            key = entered.key.strip()
+            if not is_good_key(key):
+                raise InvalidInput(Said("error-connection-key"), field="key")
+            values["sealed_key"] = await self._sealed(key)
+        if entered.headers is not None:
+            bad = next((name for name, value in entered.headers.items() if not is_good_header(name, value)), None)
+            if bad is not None:
+                raise InvalidInput(Said("error-connection-header", name=bad[:80]), field="headers")
+            if len(entered.headers) > MAX_HEADERS:
+                raise InvalidInput(Said("error-connection-headers-many", count=MAX_HEADERS), field="headers")
+            values["sealed_headers"] = await self._sealed(json.dumps(dict(entered.headers)) if entered.headers else "")
+        return values
+
+    async def _sealed(self, secret: str) -> str:
+        return await asyncio.to_thread(self._vault.seal, secret) if secret else ""
+
+    async def _check_name(self, name: str, own_id: str | None) -> None:
+        holder = await self._db.read(connections.find, name_key(name))
+        if holder is not None and holder.id != own_id:
+            raise Conflict(Said("error-connection-taken", name=name))
+
+    async def _take_in(self, connection: Connection, found: Probed) -> ConnectionEntry:
+        led = await self._db.run(connections.lead, connection.id, [
+            LedTo(
+                remote_id=each.remote_id, context_tokens=each.window, embeds=each.embeds,
+                quantisation=each.quantisation, calls_tools=each.calls_tools,
+            )
+            for each in found.models
+        ])
+        changed, gone = led or ((), ())
+        for model_id in changed:
+            self._engines.retire(model_id)          # the next request has another window
+        for model_id in gone:
+            await self._engines.forget(model_id)
+        self._announce()
+        return await self._entry(connection.id, connection.name)
+
+    async def _chatting(self) -> set[str]:
+        return {
+            each.id for each in await self._db.read(connections.models_led_to) if not each.embeds
+        }
+
+    async def _end(self, model_ids: set[str]) -> None:
+        await asyncio.gather(*(self._engines.unload(model_id) for model_id in model_ids))
+
+    def _announce(self) -> None:
+        self._changes.announce_all(Change("models"))
+
+
+def parse_headers(text: str) -> dict[str, str]:
+    """Of lines as `Name: value`. Raises InvalidInput."""
+    headers: dict[str, str] = {}
+    for line in filter(None, map(str.strip, text.splitlines())):
+        name, colon, value = line.partition(":")
+        if not colon:
+            raise InvalidInput(Said("error-connection-header", name=name[:80]), field="headers")
+        headers[name.strip()] = value.strip()
+    return headers
+
+
+def _of_probe(found: Probed) -> dict[str, Any]:
+    return {
+        "base_url": found.base_url, "kind": found.kind.value, "has_tokenizer": found.has_tokenizer,
+        "latency_s": found.latency_s, "answered_at": now(), "failed_at": None, "problem": "",
+    }
+
+
+def _there(connection: Connection | None) -> Connection:
+    if connection is None:
+        raise NotFound(Said("error-no-connection", name="-", known="-"))
+    return connection

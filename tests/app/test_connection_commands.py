@@ -1,0 +1,59 @@
+"""`inglenook connections`, as a script calls it. Keys come in by standard input, and go out to their server alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.app.command_line import Inglenook
+from tests.engine.upstream import KEY, Upstream
+
+
+@pytest.fixture
+def upstream() -> Iterator[Upstream]:
+    server = Upstream(wants_key=True)
+    yield server
+    server.close()
+
+
+def test_from_the_first_switch_to_the_last(inglenook: Inglenook, data_dir: Path, upstream: Upstream) -> None:
+    refused = inglenook("connections", "add", "Office", upstream.url)
+    assert refused.exit_code == 1 and "switched off" in refused.err and not upstream.asked
+    assert "off" in inglenook("connections", "list").out
+    assert inglenook("connections", "on").out == "Models elsewhere are switched on.\n"
+    added = inglenook("connections", "add", "Office", upstream.root, "--key-stdin", stdin=f"{KEY}\n")
+    assert added.out == f"Office is vLLM at {upstream.url}: big.\n"
+    listed = inglenook("connections", "list").out
+    assert "Office" in listed and "vLLM" in listed and "answered 2" in listed and KEY not in listed
+    assert "elsewhere" in inglenook("models", "list").out
+    assert "Office" not in inglenook("models", "show", "big").err
+    tested = inglenook("connections", "test", "office")
+    assert "big said a word after" in tested.out
+    inglenook("connections", "off", "Office")
+    assert "big" not in inglenook("models", "list").out
+    inglenook("connections", "on", "Office")
+    assert inglenook("connections", "off").out == "Models elsewhere are switched off.\n"
+    num_asked = len(upstream.asked)
+    assert inglenook("connections", "test", "Office").exit_code == 1 and len(upstream.asked) == num_asked
+    assert inglenook("connections", "remove", "Office").out == "Office is removed.\n"
+    assert "Office" not in inglenook("connections", "list").out
+
+
+def test_what_goes_wrong_is_one_line(inglenook: Inglenook, data_dir: Path, upstream: Upstream, tmp_path: Path) -> None:
+    inglenook("connections", "on")
+    for arguments, stdin, words in (
+        (("Office", upstream.url), "", "does not take the key"),
+        (("Office", upstream.url, "--key-stdin"), "wrong key", "no spaces"),
+        (("Office", "ftp://gpu.lan"), "", "Give an address like"),
+        (("Office", "http://127.0.0.1:1"), "", "cannot be reached"),
+    ):
+        outcome = inglenook("connections", "add", *arguments, stdin=stdin)
+        assert outcome.exit_code == 1 and words in outcome.err and len(outcome.err.splitlines()) == 1
+    headers = tmp_path / "headers"
+    headers.write_text("nonsense\n")
+    outcome = inglenook("connections", "add", "Office", upstream.url, "--headers", str(headers))
+    assert outcome.exit_code == 1 and "nonsense" in outcome.err
+    missing = inglenook("connections", "test", "Attic")
+    assert missing.exit_code == 1 and "no connection 'Attic'" in missing.err

@@ -1,0 +1,148 @@
+"""Models elsewhere on the pages: what an admin enters and switches, and what each chat says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from nicegui.element import Element
+from nicegui.testing import User
+
+from app.services.connections import Entered
+from tests.engine.upstream import KEY, Upstream
+from tests.ui.conftest import Home, Person
+from tests.ui.using import click, elements, trigger, until
+from ui.components.composer import Composer
+
+
+@pytest.fixture
+def upstream() -> Iterator[Upstream]:
+    server = Upstream(about={"max_model_len": 8192}, wants_key=True)
+    yield server
+    server.close()
+
+
+def entered(upstream: Upstream, name: str = "Office") -> Entered:
+    return Entered(name=name, base_url=upstream.url, key=KEY)
+
+
+def texts(tab: User) -> list[str]:
+    """As far as they can be seen: what is around them is shown, too."""
+    return [
+        text for element in elements(tab, Element)
+        if (text := getattr(element, "text", None)) and all(each.visible for each in (element, *element.ancestors()))
+    ]
+
+
+def fill(tab: User, **values: str) -> None:
+    """Fields of the form, by their labels."""
+    for label, value in values.items():
+        name = next(
+            each.props["for"] for each in elements(tab, Element)
+            if each.tag == "label" and getattr(each, "text", "") == label
+        )
+        trigger(next(each for each in elements(tab, Element) if each.props.get("id") == name), "change", value)
+
+
+def submit(tab: User) -> None:
+    forms = [each for each in elements(tab, Element) if each.tag == "form" and "nk-stack" in each.classes]
+    trigger(forms[-1], "submit")
+
+
+def switch(tab: User) -> Element:
+    return next(each for each in elements(tab, Element) if each.props.get("role") == "switch")
+
+
+async def test_at_first_it_is_off_and_nothing_can_be_added(home: Home, ada: Person) -> None:
+    tab = await ada.at("/models")
+    assert "Let models elsewhere be used" in texts(tab) and "Add a connection" not in texts(tab)
+    trigger(switch(tab), "click")
+    await until(lambda: "Add a connection" in texts(tab))
+    assert await home.services.connections.is_allowed()
+    assert any(text.startswith("No connections yet.") for text in texts(tab))
+
+
+async def test_a_connection_is_entered_tested_and_removed(home: Home, ada: Person, upstream: Upstream) -> None:
+    await home.services.connections.set_allowed(True)
+    tab = await ada.at("/models")
+    click(tab, "Add a connection")
+    await until(lambda: "Headers and session" in texts(tab))
+    submit(tab)
+    await until(lambda: "Give the connection a name." in texts(tab))
+    fill(tab, Name="Office", Address=upstream.url, Key="wrong")
+    submit(tab)
+    await until(lambda: any("does not take the key" in text for text in texts(tab)))
+    fill(tab, Key=KEY)
+    submit(tab)
+    await until(lambda: "Answers" in texts(tab))
+    assert {"Office", "vLLM", upstream.url, "1 model", "big"} <= set(texts(tab))
+    assert "8k context" in texts(tab) and KEY not in str(texts(tab))
+    upstream.routes["/v1/models"] = {"no": "models"}
+    click(tab, "Test it")
+    await until(lambda: "Fails" in texts(tab))
+    assert any("lists no models" in text for text in texts(tab))
+    del upstream.routes["/v1/models"]
+    click(tab, "Test it")
+    await until(lambda: "It answers, and has 1 model." in texts(tab))
+    click(tab, "Switch off")
+    await until(lambda: "Off" in texts(tab))
+    await home.services.connections.remove((await home.services.connections.list())[0].connection.id)
+    await until(lambda: "Office" not in texts(tab))
+
+
+async def test_changing_a_connection_keeps_its_key_unless_it_leads_elsewhere(
+    home: Home, ada: Person, upstream: Upstream
+) -> None:
+    await home.services.connections.set_allowed(True)
+    await home.services.connections.add(entered(upstream))
+    tab = await ada.at("/models")
+    click(tab, "Change it")
+    await until(lambda: "There is one. Leave this empty to keep it." in texts(tab))
+    fill(tab, Name="Kitchen", Address="http://127.0.0.1:9/v1")
+    submit(tab)
+    await until(lambda: any("enter its key and headers again" in text for text in texts(tab)))
+    fill(tab, Address=upstream.url)
+    submit(tab)
+    await until(lambda: "Kitchen" in texts(tab))
+    assert upstream.asked[-1].headers["authorization"] == f"Bearer {KEY}"
+
+
+async def test_a_chat_says_before_and_after_that_words_leave(home: Home, ben: Person, upstream: Upstream) -> None:
+    await home.services.connections.set_allowed(True)
+    await home.services.connections.add(entered(upstream))
+    tab = await ben.at("/")
+    assert "Nothing you write leaves this computer." in texts(tab)
+    assert any("Elsewhere, over Office" in text for text in texts(tab))
+    click(tab, "big")
+    leaves = "What you write goes to Office and leaves this computer."
+    await until(lambda: leaves in texts(tab))
+    assert "Nothing you write leaves this computer." not in texts(tab)
+    composer = next(iter(elements(tab, Composer)))
+    assert composer.props["placeholder"] == "Ask anything. It goes to Office."
+    click(tab, "SmolLM2 135M Instruct")
+    await until(lambda: "Nothing you write leaves this computer." in texts(tab))
+
+
+async def test_a_temporary_chat_says_so_too(home: Home, ben: Person, upstream: Upstream) -> None:
+    await home.services.connections.set_allowed(True)
+    await home.services.connections.add(entered(upstream))
+    sent = await home.services.chat.send(ben.id, None, "Hello", model_id="big")
+    generation = home.services.generations.get(sent.answer_id)
+    assert generation is not None
+    await until(lambda: generation.is_ended)
+    tab = await ben.at(f"/c/{sent.conversation_id}")
+    assert "What you write goes to Office and leaves this computer." in texts(tab)
+    await home.services.connections.set_allowed(False)
+    await until(lambda: "Stays on this computer. Check what matters." in texts(tab))
+
+
+async def test_others_than_admins_see_no_connections(ben: Person) -> None:
+    async with ben.http() as browser:
+        assert (await browser.get("/models")).status_code == 404
+
+
+async def test_a_model_elsewhere_has_no_page_of_its_own(home: Home, ada: Person, upstream: Upstream) -> None:
+    await home.services.connections.set_allowed(True)
+    await home.services.connections.add(entered(upstream))
+    async with ada.http() as browser:
+        assert (await browser.get("/models/installed/big")).status_code == 404
