@@ -100,6 +100,8 @@ async def test_text_of_twice_the_size_can_be_read_and_used(server: Server, tmp_p
         await page.get_by_label("Message", exact=True).wait_for()
         for width in (1280, 390):
             await page.set_viewport_size({"width": width, "height": 844})
+            await page.goto(f"{server.url}/c/{chat}")
+            await page.wait_for_function("document.querySelector('.nk-picker .nk-ell .nk-ell')?.clientWidth > 64")
             for path in PATHS:
                 await page.goto(server.url + path)
                 await expect(page.get_by_role("main")).to_have_count(1)
