@@ -18,8 +18,8 @@ from sqlalchemy import insert
 from sqlmodel import Session, col, select
 
 from store import conversations, library
+from store.answers import AnswerStats
 from store.chat_places import ChatPlace, place_imported
-from store.messages import AnswerStats
 from store.tables import Conversation, Message, MessageRole, MessageStatus, Preset, TitleSource, WhenFull
 
 _PERSON = b"inglenook import"        # never to change: ids that were given out hang on it

@@ -2,21 +2,21 @@
 
 Edits and regenerations are siblings; a *branch* is the path from a root to a leaf, and the conversation remembers which
 is shown. Functions that take a `user_id` see that person's own undeleted conversations only, and answer None for any
-other. The rest are for the server's own generations, which were checked when they began.
+other. What the server's own generations write is in `store.answers`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypedDict, Unpack
+from typing import Unpack
 
-from sqlalchemy import bindparam, update
+from sqlalchemy import update
 from sqlmodel import Session, col, select
 
 from store import conversations
 from store.conversations import Setup
 from store.errors import AnswerInProgress
+from store.sqlite import storable
 from store.tables import Conversation, Message, MessageRole, MessageStatus, now
 from store.tree import Tree
 
@@ -28,24 +28,6 @@ class Turn:
     conversation: Conversation
     user_message: Message
     answer: Message
-
-
-class AnswerStats(TypedDict, total=False):
-    """Columns of `Message` that are known when an answer ends."""
-
-    error: str | None
-    model_id: str | None
-    model_version: str | None
-    connection: str
-    finish_reason: str | None
-    prompt_tokens: int | None
-    cached_tokens: int | None
-    completion_tokens: int | None
-    time_to_first_token_s: float | None
-    duration_s: float | None
-    reasoning_s: float | None
-    num_left_out: int
-    first_message_id: str | None
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
@@ -173,7 +155,7 @@ def edit_answer(session: Session, user_id: str, answer_id: str, content: str) ->
         conversation_id=conversation.id,
         parent_id=original.parent_id,
         role=MessageRole.ASSISTANT,
-        content=_whole(content),
+        content=storable(content),
         reasoning=original.reasoning,
         reasoning_s=original.reasoning_s,
         is_edited=True,
@@ -230,7 +212,7 @@ def _write_turn(
     session: Session, conversation: Conversation, parent_id: str | None, content: str, model_id: str | None
 ) -> Turn:
     question = Message(
-        conversation_id=conversation.id, parent_id=parent_id, role=MessageRole.USER, content=_whole(content)
+        conversation_id=conversation.id, parent_id=parent_id, role=MessageRole.USER, content=storable(content)
     )
     session.add(question)
     session.flush()
@@ -252,63 +234,3 @@ def _write_answer(session: Session, conversation: Conversation, parent_id: str, 
     conversation.updated_at = now()
     conversation.archived_at = None         # who writes in it is not done with it
     return answer
-
-
-# --- writing an answer as it comes -----------------------------------------------------------------------------------
-
-_SAVE_PROGRESS = (
-    update(Message)
-    .where(col(Message.id) == bindparam("row_id"), col(Message.status) == MessageStatus.STREAMING)
-    .values(content=bindparam("text"), reasoning=bindparam("thought"))
-)
-
-def save_progress(session: Session, texts: Mapping[str, tuple[str, str]]) -> set[str]:
-    """(The text so far, the thought) of each, by id. Of those that it gives, gone or ended, nothing is written."""
-    rows = [
-        {"row_id": message_id, "text": _whole(content), "thought": _whole(reasoning)}
-        for message_id, (content, reasoning) in texts.items()
-    ]
-    num_saved = session.connection().execute(_SAVE_PROGRESS, rows).rowcount
-    if num_saved == len(rows):
-        return set()
-    written = select(Message.id).where(col(Message.id).in_(texts), Message.status == MessageStatus.STREAMING)
-    left: set[str] = set(session.exec(written).all())
-    return texts.keys() - left
-
-
-def finish(
-    session: Session,
-    message_id: str,
-    status: MessageStatus,
-    *,
-    content: str,
-    reasoning: str = "",
-    **stats: Unpack[AnswerStats],
-) -> bool:
-    """The whole text and how it ended. False if the message is gone or was ended already; nothing is then written."""
-    if status is MessageStatus.STREAMING:
-        raise ValueError("an answer does not end as STREAMING")
-    ending = {"status": status, "content": _whole(content), "reasoning": _whole(reasoning), **stats}
-    return _update_streaming(session, ending, message_id) == 1
-
-
-def save_summary(session: Session, message_id: str, summary: str) -> None:
-    """Of the branch down to this message."""
-    session.exec(update(Message).where(col(Message.id) == message_id).values(summary=_whole(summary)))
-
-
-def interrupt_streaming(session: Session) -> int:
-    """At start: what a crash left STREAMING becomes INTERRUPTED, with its text. How many there were."""
-    return _update_streaming(session, {"status": MessageStatus.INTERRUPTED})
-
-
-def _update_streaming(session: Session, values: dict[str, Any], message_id: str | None = None) -> int:
-    statement = update(Message).where(col(Message.status) == MessageStatus.STREAMING).values(**values)
-    if message_id is not None:
-        statement = statement.where(col(Message.id) == message_id)
-    return session.exec(statement).rowcount
-
-
-def _whole(text: str) -> str:
-    """Half a surrogate pair, which a browser or a model can send, is no text to SQLite: U+FFFD takes its place."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

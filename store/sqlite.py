@@ -98,3 +98,8 @@ def readable_errors(path: Path) -> Iterator[None]:
 def _advice(error: Any) -> str | None:
     name: str = getattr(error, "sqlite_errorname", None) or ""
     return _ADVICE.get("_".join(name.split("_")[:2]))      # SQLITE_IOERR_WRITE and its kin are SQLITE_IOERR
+
+
+def storable(text: str) -> str:
+    """Half a surrogate pair, which a browser or a model can send, is no text to SQLite: U+FFFD takes its place."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -20,9 +20,9 @@ from app.formats.chatgpt_content import Piece, piece_of
 from app.formats.tree import forest_of, in_order_of_time, newest_leaf
 from app.formats.values import BadEntry, mapping, name, text, time
 from app.language import Said
+from store.answers import AnswerStats
 from store.chat_places import ChatPlace
 from store.imports import IncomingConversation, IncomingMessage
-from store.messages import AnswerStats
 from store.tables import MessageRole, MessageStatus
 
 _ROLES = {"system": MessageRole.SYSTEM, "user": MessageRole.USER}       # any other is a part of an answer

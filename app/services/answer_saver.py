@@ -12,7 +12,7 @@ import structlog
 
 from app.language import kept
 from app.services.generation import Generation
-from store import messages
+from store import answers
 from store.database import Database
 from store.errors import StoreError
 from store.tables import MessageStatus
@@ -58,7 +58,7 @@ class Progress:
         gone: set[str] = set()
         try:
             if texts:
-                gone = await self.db.run(messages.save_progress, texts)
+                gone = await self.db.run(answers.save_progress, texts)
         except StoreError:
             log.warning("the texts so far could not be saved", num_answers=len(texts), exc_info=True)
             for saver in savers.values():
@@ -83,14 +83,14 @@ class AnswerSaver:
 
     async def keep_summary(self, message_id: str, summary: str) -> None:
         """Of the branch down to that message, for later answers."""
-        await self.progress.db.run(messages.save_summary, message_id, summary)
+        await self.progress.db.run(answers.save_summary, message_id, summary)
 
     async def finish(self, status: MessageStatus, error: str | None) -> None:
         """All of it, and how it ended. Raises StoreError."""
         await self.progress.leave(self)
         generation = self.generation
         await self.progress.db.run(
-            messages.finish,
+            answers.finish,
             generation.message_id,
             status,
             content=generation.text,
@@ -99,7 +99,7 @@ class AnswerSaver:
         )
 
 
-def _columns(generation: Generation, error: str | None) -> messages.AnswerStats:
+def _columns(generation: Generation, error: str | None) -> answers.AnswerStats:
     stats = generation.stats
     return {
         "error": kept(error) if error else None,

@@ -24,7 +24,7 @@ from app.services.pace import Pace
 from app.services.summaries import summarise
 from engine.engine import Delta, Engine
 from engine.errors import EngineError, EngineFailed
-from store import messages
+from store import answers
 from store.database import Database
 from store.errors import StoreError
 from store.tables import Message, MessageRole, MessageStatus
@@ -102,7 +102,7 @@ class GenerationService:
 
     async def interrupt_stale(self) -> int:
         """At start: what a crash left as being written is interrupted, with its text. How many there were."""
-        return await self._db.run(messages.interrupt_streaming)
+        return await self._db.run(answers.interrupt_streaming)
 
     async def close(self) -> None:
         """Interrupt all answers and save them. Idempotent."""

@@ -359,10 +359,10 @@ async def test_the_end_of_the_server_interrupts_and_saves(services: Services, us
 
 
 async def test_what_a_crash_left_is_interrupted_at_the_next_start(services: Services, user_id: str) -> None:
-    from store import messages
+    from store import answers, messages
 
     turn = await services.db.run(messages.start_conversation, user_id, "Title", "Hi", model_id="parrot")
-    await services.db.run(messages.save_progress, {turn.answer.id: ("Half an ans", "")})
+    await services.db.run(answers.save_progress, {turn.answer.id: ("Half an ans", "")})
     await services.start()
     answer = await services.chat.message(user_id, turn.answer.id)
     assert (answer.status, answer.content) == (MessageStatus.INTERRUPTED, "Half an ans")

@@ -11,7 +11,7 @@ from app.errors import InvalidInput, NotFound
 from app.services.changes import Change, Changes
 from app.services.conversations import NEW_TITLE, ConversationService, clean_title, title_from
 from app.services.temporary import TemporaryChats
-from store import accounts, messages
+from store import accounts, answers, messages
 from store.database import Database
 from store.messages import Turn
 from store.tables import MessageStatus, UserRole
@@ -56,7 +56,7 @@ def ben(database: Database) -> str:
 
 def start(database: Database, user_id: str, title: str = "Greetings") -> Turn:
     turn = database.run_sync(messages.start_conversation, user_id, title, "Hello?", model_id="m")
-    database.run_sync(messages.finish, turn.answer.id, MessageStatus.COMPLETE, content="Hello!")
+    database.run_sync(answers.finish, turn.answer.id, MessageStatus.COMPLETE, content="Hello!")
     return turn
 
 

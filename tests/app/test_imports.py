@@ -20,7 +20,7 @@ from app.services.exports import ExportFormat
 from app.services.imports import Import, ImportState
 from app.services.setup import ChatSetup
 from app.settings import Settings
-from store import conversations, messages
+from store import answers, conversations, messages
 from store.chat_places import place_of
 from store.imports import Merged
 from store.tables import Conversation, Message, MessageStatus, WhenFull
@@ -98,7 +98,7 @@ async def test_what_is_exported_comes_home_the_same(services: Services, user_id:
         )
         assert turn is not None
         await services.db.run(
-            messages.finish, turn.answer.id, MessageStatus.STOPPED, content=content, reasoning=reasoning,
+            answers.finish, turn.answer.id, MessageStatus.STOPPED, content=content, reasoning=reasoning,
             model_version="v1", finish_reason="stop", prompt_tokens=7, cached_tokens=3, completion_tokens=9,
             time_to_first_token_s=0.1, duration_s=1.25, model_id="gone-model",
         )

@@ -14,7 +14,7 @@ import pytest
 from app.listening import CannotListen, PortInUse, listen, url_of
 from app.main import Server
 from app.settings import Settings
-from store import messages
+from store import answers
 from store.database import Database
 from store.tables import Message, MessageStatus
 from tests.app.answering_server import STEP_S
@@ -93,7 +93,7 @@ def test_killed_it_loses_at_most_a_second_or_so(child: Child) -> None:
     assert answer.status is MessageStatus.STREAMING
     assert len(answer.content) >= shown - MOST_LOST_S / STEP_S
     database = Database.open(child.data_dir / "inglenook.sqlite3")
-    assert database.run_sync(messages.interrupt_streaming) == 1
+    assert database.run_sync(answers.interrupt_streaming) == 1
     database.close()
     assert child.answer().content == answer.content
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from sqlmodel import Session
 
-from store import messages
+from store import answers, messages
 from store.database import Database
 from store.tables import MessageStatus, User, UserRole
 from store.upgrade import MIGRATIONS
@@ -39,7 +39,7 @@ def old(tmp_path: Path) -> Path:
     with database.session() as session:
         user = add_person(session, "Anna", UserRole.ADMIN)
         turn = messages.start_conversation(session, user.id, "Capitals", "What is the capital of France?", model_id="m")
-        messages.finish(session, turn.answer.id, MessageStatus.COMPLETE, content="Paris.")
+        answers.finish(session, turn.answer.id, MessageStatus.COMPLETE, content="Paris.")
     database.close()
     return database.path
 

@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[2]
 OPEN = "import sys; from pathlib import Path; from store.database import Database; db = Database.open(Path(sys.argv[1])"
 WRITE_UNTIL_KILLED = f"""
 {OPEN})
-from store import messages
+from store import answers, messages
 from store.accounts import add_user
 from store.tables import MessageStatus, UserRole
 user = db.run_sync(add_user, "Anna", "anna", "a hash", UserRole.ADMIN)
@@ -34,7 +34,7 @@ turn = db.run_sync(messages.start_conversation, user.id, "Counting", "Count!", m
 n = 0
 while True:
     n += 1
-    assert not db.run_sync(messages.save_progress, {{turn.answer.id: (str(n), "")}})
+    assert not db.run_sync(answers.save_progress, {{turn.answer.id: (str(n), "")}})
     if n % 5 == 0:
         assert db.run_sync(messages.edit_turn, user.id, turn.user_message.id, f"Count! {{n}}", model_id=None)
     print(n, flush=True)

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from sqlmodel import Session, col, select
 
-from store import deletions, messages, search
+from store import answers, deletions, messages, search
 from store.messages import Turn
 from store.tables import Conversation, Message, MessageStatus, User, now
 from tests.store.test_messages import answered, ask, start, texts
@@ -79,7 +79,7 @@ def test_an_answer_that_is_being_written_ends_with_its_deletion(session: Session
     turn = messages.start_conversation(session, anna.id, "Greetings", "Hello?", model_id="m")
     assert deletions.streaming_under(session, anna.id, turn.user_message.id) == [turn.answer.id]
     deletions.mark_deleted(session, anna.id, turn.user_message.id)
-    assert not messages.finish(session, turn.answer.id, MessageStatus.COMPLETE, content="too late")
+    assert not answers.finish(session, turn.answer.id, MessageStatus.COMPLETE, content="too late")
     deletions.restore(session, anna.id, turn.user_message.id)
     session.refresh(turn.answer)
     assert turn.answer.status is MessageStatus.STOPPED
@@ -98,7 +98,7 @@ def test_an_edited_answer_takes_the_place_of_the_old_one_and_keeps_what_follows(
     session: Session, anna: User, first: Turn
 ) -> None:
     chat = first.conversation
-    messages.save_summary(session, second_question(session, first).id, "They greeted each other.")
+    answers.save_summary(session, second_question(session, first).id, "They greeted each other.")
     messages.edit_answer(session, anna.id, first.answer.id, "Good day, Anna.")
     assert texts(session, anna, chat.id) == ["Hello?", "Good day, Anna.", "And now?", "Now this."]
     branch = messages.branch(session, anna.id, chat.id)

@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 
 from sqlmodel import Session, select
 
-from store import conversations, imports, messages, search
+from store import answers, conversations, imports, messages, search
+from store.answers import AnswerStats
 from store.imports import IncomingConversation, IncomingMessage, Merged
-from store.messages import AnswerStats
 from store.tables import Conversation, Message, MessageRole, MessageStatus, User
 
 T0 = datetime(2025, 2, 19, 21, 20, 0, 250_000, tzinfo=UTC)
@@ -102,7 +102,7 @@ def test_a_text_changed_at_the_source_stands_beside_the_old_one(session: Session
 
 def test_our_own_export_is_known_also_where_an_answer_has_grown_since(session: Session, anna: User) -> None:
     turn = messages.start_conversation(session, anna.id, "Bowls", "Which bowl?", model_id="o3")
-    messages.finish(session, turn.answer.id, MessageStatus.COMPLETE, content="A pearwood bowl.")
+    answers.finish(session, turn.answer.id, MessageStatus.COMPLETE, content="A pearwood bowl.")
     session.expire_all()
     question, answer = turn.user_message.id, turn.answer.id
     exported = replace(

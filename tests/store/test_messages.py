@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from sqlmodel import Session, col, select
 
-from store import conversations, messages
+from store import answers, conversations, messages
 from store.errors import AnswerInProgress
 from store.messages import Turn
 from store.tables import Conversation, Message, MessageRole, MessageStatus, User
@@ -22,7 +22,7 @@ def ask(session: Session, user: User, conversation_id: str, question: str, answe
 
 
 def answered(session: Session, turn: Turn, answer: str) -> Turn:
-    assert messages.finish(session, turn.answer.id, MessageStatus.COMPLETE, content=answer)
+    assert answers.finish(session, turn.answer.id, MessageStatus.COMPLETE, content=answer)
     return turn
 
 
@@ -138,49 +138,49 @@ def test_nothing_is_appended_to_an_answer_that_is_being_written(session: Session
 def test_progress_is_saved_until_the_answer_ends(session: Session, anna: User) -> None:
     answer = messages.start_conversation(session, anna.id, "Greetings", "Hello?", model_id="m").answer
     other = messages.start_conversation(session, anna.id, "Greetings", "Hi?", model_id="m").answer
-    assert messages.save_progress(session, {answer.id: ("Hel", "Say hello."), other.id: ("Hi", "")}) == set()
+    assert answers.save_progress(session, {answer.id: ("Hel", "Say hello."), other.id: ("Hi", "")}) == set()
     session.refresh(answer)
     assert (answer.content, answer.reasoning, answer.status) == ("Hel", "Say hello.", MessageStatus.STREAMING)
-    assert messages.finish(
+    assert answers.finish(
         session, answer.id, MessageStatus.STOPPED, content="Hello", reasoning="Say hello.", finish_reason="stop",
         model_version="m.gguf 98 MB", prompt_tokens=12, cached_tokens=4, completion_tokens=2, duration_s=0.5,
     )
     assert (answer.content, answer.status, answer.prompt_tokens) == ("Hello", MessageStatus.STOPPED, 12)
     texts = {answer.id: ("late", ""), "nobody": ("", ""), other.id: ("Hi!", "")}
-    assert messages.save_progress(session, texts) == {answer.id, "nobody"}
+    assert answers.save_progress(session, texts) == {answer.id, "nobody"}
     for each in (answer, other):
         session.refresh(each)
     assert other.content == "Hi!"
-    assert not messages.finish(session, answer.id, MessageStatus.COMPLETE, content="late")
+    assert not answers.finish(session, answer.id, MessageStatus.COMPLETE, content="late")
     assert (answer.content, answer.status) == ("Hello", MessageStatus.STOPPED)
 
 
 def test_an_answer_cannot_end_as_streaming(session: Session, anna: User) -> None:
     answer = messages.start_conversation(session, anna.id, "Greetings", "Hello?", model_id="m").answer
     with pytest.raises(ValueError, match="does not end"):
-        messages.finish(session, answer.id, MessageStatus.STREAMING, content="")
+        answers.finish(session, answer.id, MessageStatus.STREAMING, content="")
 
 
 def test_an_ended_answer_can_go_on(session: Session, anna: User) -> None:
     answer = messages.start_conversation(session, anna.id, "Greetings", "Hello?", model_id="m").answer
-    messages.finish(session, answer.id, MessageStatus.FAILED, content="Hel", error="no memory", finish_reason="error")
+    answers.finish(session, answer.id, MessageStatus.FAILED, content="Hel", error="no memory", finish_reason="error")
     turn = messages.reopen_answer(session, anna.id, answer.id)
     assert turn is not None
     assert turn.answer is answer
     assert (answer.content, answer.status) == ("Hel", MessageStatus.STREAMING)
     assert (answer.error, answer.finish_reason) == (None, None)
-    assert messages.finish(session, answer.id, MessageStatus.COMPLETE, content="Hello")
+    assert answers.finish(session, answer.id, MessageStatus.COMPLETE, content="Hello")
 
 
 def test_after_a_crash_what_was_being_written_is_interrupted_with_its_text(session: Session, anna: User) -> None:
     done = start(session, anna).answer
     cut = messages.start_conversation(session, anna.id, "Greetings", "Hello?", model_id="m").answer
-    messages.save_progress(session, {cut.id: ("Hel", "")})
+    answers.save_progress(session, {cut.id: ("Hel", "")})
     session.refresh(cut)
-    assert messages.interrupt_streaming(session) == 1
+    assert answers.interrupt_streaming(session) == 1
     assert (cut.content, cut.status) == ("Hel", MessageStatus.INTERRUPTED)
     assert done.status is MessageStatus.COMPLETE
-    assert messages.interrupt_streaming(session) == 0
+    assert answers.interrupt_streaming(session) == 0
 
 
 def test_broken_text_is_kept_as_well_as_it_can_be(session: Session, anna: User) -> None:

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from sqlmodel import Session, col, select
 
-from store import conversations, folders, messages, organise, sidebar
+from store import answers, conversations, folders, messages, organise, sidebar
 from store.sidebar import Place
 from store.tables import Conversation, ConversationTag, Folder, Tag, TitleSource, User, now
 from store.undo import Before, put_back
@@ -221,7 +221,7 @@ def test_a_model_names_a_chat_once_and_never_over_a_persons_title(session: Sessi
 
 def test_writing_in_an_archived_chat_brings_it_back(session: Session, anna: User) -> None:
     turn = messages.start_conversation(session, anna.id, "A", "?", model_id=None)
-    messages.finish(session, turn.answer.id, turn.user_message.status, content="!")
+    answers.finish(session, turn.answer.id, turn.user_message.status, content="!")
     organise.archive(session, anna.id, [turn.conversation.id], is_archived=True)
     assert conversations.list_recent(session, anna.id, limit=9) == []
     session.expire_all()

@@ -11,6 +11,7 @@ from sqlmodel import Session
 
 from store import (
     accounts,
+    answers,
     chat_places,
     conversations,
     deletions,
@@ -112,7 +113,7 @@ def scoped_functions() -> set[Callable[..., Any]]:
 def of_ben(session: Session, ben: User) -> dict[str, Any]:
     """Ben's things, by the names of the parameters that take them."""
     turn = messages.start_conversation(session, ben.id, "Secret", "My secret?", model_id="of-ben")
-    messages.finish(session, turn.answer.id, turn.user_message.status, content="A secret.")
+    answers.finish(session, turn.answer.id, turn.user_message.status, content="A secret.")
     key = accounts.add_key(session, ben.id, "laptop", "a hash", "sk-…")
     settings.set_of_user(session, ben.id, "theme", "dark")
     made = folders.create_folder(session, ben.id, "Private")

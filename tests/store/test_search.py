@@ -10,14 +10,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlmodel import Session
 
-from store import conversations, folders, messages, organise
+from store import answers, conversations, folders, messages, organise
 from store.search import HIGHLIGHT_END, HIGHLIGHT_START, MAX_QUERY_CHARS, Filters, SearchHit, search
 from store.tables import Conversation, MessageRole, MessageStatus, User, now
 
 
 def chat(session: Session, user: User, title: str, question: str = "?", answer: str = "!") -> Conversation:
     turn = messages.start_conversation(session, user.id, title, question, model_id=None)
-    messages.finish(session, turn.answer.id, MessageStatus.COMPLETE, content=answer)
+    answers.finish(session, turn.answer.id, MessageStatus.COMPLETE, content=answer)
     return turn.conversation
 
 
@@ -89,29 +89,29 @@ def test_a_new_title_replaces_the_old_one(session: Session, anna: User) -> None:
 
 def test_an_answer_is_indexed_when_it_ends_not_while_it_is_written(session: Session, anna: User) -> None:
     answer = messages.start_conversation(session, anna.id, "a", "?", model_id=None).answer
-    messages.save_progress(session, {answer.id: ("Paris is", "")})
+    answers.save_progress(session, {answer.id: ("Paris is", "")})
     assert find(session, anna, "paris") == []
-    messages.finish(session, answer.id, MessageStatus.STOPPED, content="Paris is nice")
+    answers.finish(session, answer.id, MessageStatus.STOPPED, content="Paris is nice")
     assert titles(find(session, anna, "paris nice")) == ["a"]
 
 
 def test_an_answer_that_goes_on_is_found_by_its_new_end_and_once(session: Session, anna: User) -> None:
     answer = messages.start_conversation(session, anna.id, "a", "?", model_id=None).answer
-    messages.finish(session, answer.id, MessageStatus.STOPPED, content="Paris is")
+    answers.finish(session, answer.id, MessageStatus.STOPPED, content="Paris is")
     messages.reopen_answer(session, anna.id, answer.id)
     session.flush()
-    messages.save_progress(session, {answer.id: ("Paris is nice", "")})
+    answers.save_progress(session, {answer.id: ("Paris is nice", "")})
     assert titles(find(session, anna, "paris")) == ["a"]
     assert find(session, anna, "nice") == []
-    messages.finish(session, answer.id, MessageStatus.COMPLETE, content="Paris is nice")
+    answers.finish(session, answer.id, MessageStatus.COMPLETE, content="Paris is nice")
     assert titles(find(session, anna, "nice")) == ["a"]
     assert num_indexed(session, "paris") == 1
 
 
 def test_what_a_crash_interrupted_is_found(session: Session, anna: User) -> None:
     answer = messages.start_conversation(session, anna.id, "a", "?", model_id=None).answer
-    messages.save_progress(session, {answer.id: ("Paris is", "")})
-    messages.interrupt_streaming(session)
+    answers.save_progress(session, {answer.id: ("Paris is", "")})
+    answers.interrupt_streaming(session)
     assert titles(find(session, anna, "paris")) == ["a"]
 
 

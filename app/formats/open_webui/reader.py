@@ -14,9 +14,9 @@ from app.formats.open_webui.thoughts import split_thoughts
 from app.formats.tree import forest_of, in_order_of_time, newest_leaf
 from app.formats.values import BadEntry, count, mapping, name, seconds, sequence, text, time
 from app.language import Said
+from store.answers import AnswerStats
 from store.chat_places import ChatPlace
 from store.imports import IncomingConversation, IncomingMessage
-from store.messages import AnswerStats
 from store.tables import MessageRole, MessageStatus, TitleSource
 
 
