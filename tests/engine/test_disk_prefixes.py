@@ -80,7 +80,7 @@ class House:
         return sorted(path for path in self.folder.rglob("*") if path.is_file() and path.name != "about.json")
 
 
-@pytest.fixture(params=sorted(BACKENDS.keys() - {"torch"}))     # which puts nothing on disk yet
+@pytest.fixture(params=sorted(each for each in BACKENDS if not each.startswith("torch")))      # which write none yet
 def house(request: pytest.FixtureRequest, tmp_path: Path) -> House:
     return House(request.param, tmp_path)
 
