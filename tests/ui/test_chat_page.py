@@ -70,6 +70,14 @@ async def test_an_empty_page_greets_and_names_the_starter_model(ada: Person) -> 
     assert _num_listed(tab) == 0
 
 
+async def test_only_admins_are_led_to_the_page_of_models(ada: Person, ben: Person) -> None:
+    def leads_there(tab: User) -> bool:
+        return any(str(each.props.get("href", "")).startswith("/models") for each in tab.client.elements.values())
+
+    assert leads_there(await ada.at("/"))
+    assert not leads_there(await ben.at("/"))
+
+
 async def test_a_first_message_begins_a_chat_that_has_a_title_and_an_answer(ada: Person) -> None:
     tab = await ada.at("/")
     await _ask(tab)

@@ -47,7 +47,8 @@ class BenchForm:
                     tag("span", "nk-lab", t("bench-questions"))
                     own_name = t("bench-ours" if own.source == "built-in" else "bench-yours", count=len(own.texts))
                     Choice(t("bench-questions"), {OWN: own_name, TYPED: t("bench-typed")}, OWN, self._choose)
-                    tag("p", "nk-hint", t("bench-ours-about" if own.source == "built-in" else "bench-yours-about"))
+                    about = "bench-ours-about" if own.source == "built-in" else "bench-yours-about"
+                    self._own_hint = tag("p", "nk-hint", t(about))
             with tag("div") as self._typed_place:
                 self._typed = TextField(t("bench-typed-label"), hint=t("bench-typed-about"), rows=5)
             self._typed_place.set_visibility(False)
@@ -89,6 +90,7 @@ class BenchForm:
     async def _choose(self, source: str) -> None:
         self._source = source
         self._typed_place.set_visibility(source == TYPED)
+        self._own_hint.set_visibility(source == OWN)
 
     async def _start(self) -> None:
         for place in (*self._problems.values(), self._problem):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from app.services.meter import ContextUse
 from app.services.models import ModelEntry
-from store.tables import Conversation, WhenFull
+from store.tables import Conversation, User, UserRole, WhenFull
 from ui.chat.setup import SetupRoom
 from ui.components.context_meter import ContextGauge
 from ui.components.elements import icon, icon_button, menu, menu_item, menu_link, tag
@@ -29,14 +29,17 @@ class HeadActions:
 
 
 class ChatHead:
-    def __init__(self, actions: HeadActions) -> None:
+    def __init__(self, user: User, actions: HeadActions) -> None:
+        self._user = user
         self._actions = actions
         self._is_temporary = False
 
     def build(self) -> None:
         open_menu_buttons()
         self._heading = tag("div", "nk-sr")
-        self._picker = ModelPicker(self._actions.choose_model, self._actions.choose_preset)
+        self._picker = ModelPicker(
+            self._actions.choose_model, self._actions.choose_preset, sees_models=self._user.role is UserRole.ADMIN
+        )
         tag("span", "nk-grow")
         self._gauge = ContextGauge(self._actions.when_full)
         with tag("button", "nk-btn nk-btn-ghost nk-btn-sm nk-temporary", type="button",

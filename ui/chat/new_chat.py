@@ -37,7 +37,7 @@ class NewChat:
         self._setup = setup
         self._page = page
         self.is_temporary = False       # stored nowhere, once it has begun
-        self._hello = Hello(user.name, self._make_composer)
+        self._hello = Hello(user, self._make_composer)
         self._place = PlaceLine(services.settings, nothing_leaves_line(services.settings))
         tag("div", "nk-hearth")
 

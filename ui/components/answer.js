@@ -88,7 +88,7 @@ export default {
         case "interrupted":
           return { ...goOn, tone: "warn", icon: "unplug", title: t("chat-interrupted"), detail: this.now.error || t("chat-interrupted-why") };
         case "failed":
-          return { event: "again", action: t("chat-again"), tone: "bad", icon: "circle-alert", title: t("chat-failed"), detail: this.now.error };
+          return { event: "again", action: t("chat-again"), tone: "bad", icon: "circle-alert", title: t(this.hasText ? "chat-interrupted" : "chat-failed"), detail: this.now.error };
       }
       return this.now.finish === "length" ? { ...goOn, icon: "square", title: t("chat-cut"), detail: t("chat-cut-why") } : null;
     },

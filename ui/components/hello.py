@@ -8,6 +8,7 @@ from datetime import datetime
 from nicegui.elements.mixins.text_element import TextElement
 
 from app.services.models import ModelEntry
+from store.tables import User, UserRole
 from ui.components.composer import Composer
 from ui.components.elements import icon, tag
 from ui.language import t
@@ -18,8 +19,9 @@ NUM_ON_PHONE = 3
 
 
 class Hello:
-    def __init__(self, name: str, make_composer: Callable[[], Composer]) -> None:
-        self._greeting = greeting(name, datetime.now().astimezone())
+    def __init__(self, user: User, make_composer: Callable[[], Composer]) -> None:
+        self._greeting = greeting(user.name, datetime.now().astimezone())
+        self._sees_models = user.role is UserRole.ADMIN
         self._is_temporary = False
         self._over = ""             # the connection to the model that is chosen, where that is elsewhere
         with tag("div", "nk-hello"), tag("div", "nk-hello-in"):
@@ -44,7 +46,8 @@ class Hello:
         about = "hello-starter" if model else "hello-no-model"
         with self._note:
             tag("span", text=f"{t(about)} ")
-            tag("a", "", t(f"{about}-link"), href="/models")
+            if self._sees_models:
+                tag("a", "", t(f"{about}-link"), href="/models")
 
     def show_temporary(self, is_temporary: bool) -> None:
         """What is begun here is kept, or it is not: then the page says so."""

@@ -23,10 +23,13 @@ class ModelPicker:
     """Owns what stands in the button and the menu; the page says what there is and which is chosen."""
 
     def __init__(
-        self, on_choose: Callable[[str], Awaitable[None]], on_preset: Callable[[str | None], Awaitable[None]]
+        self, on_choose: Callable[[str], Awaitable[None]], on_preset: Callable[[str | None], Awaitable[None]], *,
+        sees_models: bool,
     ) -> None:
+        """`sees_models`: the page of all models, which is for admins."""
         self._on_choose = on_choose
         self._on_preset = on_preset
+        self._sees_models = sees_models
         self._last: object = None
         self._speeds: Mapping[str, float] = {}
         with tag("button", "nk-picker", type="button", aria_haspopup="menu"):
@@ -71,7 +74,8 @@ class ModelPicker:
             if presets:
                 self._presets(presets, preset)
                 tag("hr")
-            _link("/models", "box", t("picker-all") if entries else t("picker-add"))
+            if self._sees_models:
+                _link("/models", "box", t("picker-all") if entries else t("picker-add"))
             _link("/library", "sliders-horizontal", t("picker-library"))
 
     def _presets(self, presets: Sequence[Preset], chosen: Preset | None) -> None:

@@ -61,7 +61,7 @@ class ChatPage:
         self._setup = SetupRoom(services, self._user.id, SetupActions(
             changed=self._show_setup, forget_model=self._chosen.forget, refuse=self._refuse
         ))
-        self._head = ChatHead(HeadActions(
+        self._head = ChatHead(self._user, HeadActions(
             choose_model=self._choose_model, choose_preset=self._setup.choose_preset, set_temporary=self._set_temporary,
             new_chat=self._new_chat, rename=self._rename_this, print=self._print_this, delete=self._delete_this,
             when_full=self._choose_when_full,
