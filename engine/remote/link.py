@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from engine.engine import ChatRequest, Delta, Embeddings
 from engine.errors import ContextLengthExceeded, EndpointRefused, InvalidRequest
 from engine.params import SamplingParams
-from engine.remote.answering import Reader
+from engine.remote.answering import Reader, count_of
 from engine.remote.asking import Learnt, adapt, chat_body, completion_body, session_headers, too_long
 from engine.remote.endpoint import Endpoint, ServerKind
 from engine.remote.events import MAX_ANSWER_BYTES, events
 from engine.remote.probing import calls_tools, keeps_forms
-from engine.remote.wire import Wire, garbage
+from engine.remote.wire import Wire, garbage, plain
 from engine.told import Told
 
 TOKENS_A_MESSAGE = 6            # what a template puts around each
@@ -86,8 +86,8 @@ class Link:
             if not isinstance(body["content"], str):
                 raise garbage(address, "the text that its template makes is none")
         match await self.wire.json(address, "POST", f"{address.root}/tokenize", body, within_s=short_s):
-            case {"count": int(count)} if count > 0:
-                return count
+            case {"count": count} if num_tokens := count_of(count):
+                return num_tokens
             case {"tokens": [_, *_] as tokens}:
                 return len(tokens)
         raise garbage(address, "it counts no tokens")
@@ -135,7 +135,7 @@ class Link:
                 if (delta := reader.take(await wire.json_of(address, response))) is not None:
                     yield delta
             elif kind != "text/event-stream":
-                raise garbage(address, f"it is {kind[:40] or 'of no type'}")
+                raise garbage(address, f"it is {plain(address, kind)[:40] or 'of no type'}")
             else:
                 async with (
                     aclosing(wire.pieces(address, response, max_bytes=MAX_ANSWER_BYTES)) as pieces,
@@ -184,10 +184,9 @@ def _embeddings(endpoint: Endpoint, answer: Any, num_inputs: int) -> Embeddings:
         raise garbage(endpoint.address, "its vectors hold what is no number")
     lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
     usage = answer.get("usage")
-    count = usage.get("prompt_tokens") if isinstance(usage, dict) else 0
     return Embeddings(
         vectors=(matrix / np.where(lengths == 0, 1, lengths)).astype(np.float32),
-        num_tokens=count if type(count) is int and count >= 0 else 0,
+        num_tokens=count_of(usage.get("prompt_tokens")) if isinstance(usage, dict) else 0,
     )
 
 
@@ -197,5 +196,5 @@ def _vector(value: Any) -> NDArray[np.float32] | None:
         if isinstance(value, str):
             return np.frombuffer(base64.b64decode(value, validate=True), dtype="<f4")
         return np.array(value, dtype=np.float32).reshape(-1) if isinstance(value, list) else None
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         return None

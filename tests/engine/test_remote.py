@@ -180,7 +180,8 @@ async def test_what_breaks_off_later_is_told_and_nobody_else_goes_on(
 
 
 async def test_one_that_has_too_much_to_do_says_how_long_to_wait(far: Far, upstream: Upstream) -> None:
-    for fault, given, seconds in (("busy", "7", 7), ("loading", "soon", 5), ("busy", "999999", 3600)):
+    told = (("busy", "7", 7), ("loading", "soon", 5), ("busy", "999999", 3600), ("busy", "9" * 5000, 5))
+    for fault, given, seconds in told:
         upstream.fault, upstream.retry_after = fault, given
         with pytest.raises(EndpointBusy) as caught:
             await all_of(far.engine)
@@ -322,7 +323,7 @@ async def test_vectors_in_either_form_have_length_1(
 @pytest.mark.parametrize("answer", [
     {}, [], {"data": 3}, {"data": [{"embedding": [1.0]}]}, {"data": [{"embedding": []}, {"embedding": []}]},
     {"data": [{"embedding": [1.0]}, {"embedding": [1.0, 2.0]}]}, {"data": [{"embedding": "?"}, {"embedding": "?"}]},
-    {"data": [{"embedding": ["a"]}, {"embedding": [None]}]},
+    {"data": [{"embedding": ["a"]}, {"embedding": [None]}]}, {"data": [{"embedding": [10**400]}] * 2},
 ])
 async def test_odd_vectors_are_refused(answer: object, far: Far, upstream: Upstream) -> None:
     upstream.routes["/v1/embeddings"] = answer

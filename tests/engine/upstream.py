@@ -37,6 +37,7 @@ class Upstream:
     fault: str = ""
     refuses: tuple[str, ...] = ()                               # parameters
     retry_after: str = "7"
+    location: str = "http://127.0.0.2:9/v1/chat/completions"
     keeps_forms: bool = True
     calls_tools: bool = True
     wants_key: bool = False
@@ -117,7 +118,7 @@ class _Handler(BaseHTTPRequestHandler):
             status, answer = _STATUSES[up.fault]
             self._json(status, answer, {"Retry-After": up.retry_after} if status in (429, 503) else None)
         elif up.fault == "redirect":
-            self._json(307, {}, {"Location": "http://127.0.0.2:9/v1/chat/completions"})
+            self._json(307, {}, {"Location": up.location})
         elif up.fault == "slow":
             up.released.wait()
         elif up.fault == "whole":
