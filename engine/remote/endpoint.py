@@ -57,6 +57,7 @@ class Address:
     key: str = field(default="", repr=False)
     headers: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), repr=False)
     session_header: str = SESSION_HEADER            # "": none is sent
+    is_locked: bool = False                         # its secrets cannot be read any more: it is not asked
 
     @property
     def root(self) -> str:

@@ -61,6 +61,8 @@ class Wire:
         """An answer whose status is good, its body unread. Leaving closes the socket of one that is not read to its
         end, which is how a server is told to stop.
         """
+        if address.is_locked:
+            raise EndpointError(Told("elsewhere-locked", connection=address.name))
         client = await self._opened()
         seconds = within_s or self.patience.first_s
         try:

@@ -41,11 +41,13 @@ class Upstream:
     keeps_forms: bool = True
     calls_tools: bool = True
     wants_key: bool = False
+    holds: str = ""                                             # a path that is answered once `released`
     thinks: str = ""
     asked: list[Asked] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.released = threading.Event()
+        self.arrived = threading.Event()        # a request for what it holds
         self.gone = threading.Event()           # a client let go in the midst of an answer
 
         class Handler(_Handler):
@@ -83,6 +85,9 @@ class _Handler(BaseHTTPRequestHandler):
         headers = {name.lower(): value for name, value in self.headers.items()}
         up = self.upstream
         up.asked.append(Asked(self.command, self.path, headers, body))
+        if up.holds == self.path:
+            up.arrived.set()
+            up.released.wait()
         if up.wants_key and headers.get("authorization") != f"Bearer {KEY}":
             self._json(401, {"error": {"message": f"Incorrect key: {headers.get('authorization')}"}})
         elif self.path in up.routes:
