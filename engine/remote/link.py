@@ -28,7 +28,6 @@ from engine.told import Told
 
 TOKENS_A_MESSAGE = 6            # what a template puts around each
 LEARNT_FROM_BYTES = 200         # of a prompt: a shorter one is mostly what stands around it
-MAX_ADAPTATIONS = 4
 COMPLETIONS = "completions"
 MAX_EMBEDDING_BYTES = 256 * 2**20
 
@@ -106,8 +105,8 @@ class Link:
     async def _adapted(
         self, route: str, body: dict[str, Any], headers: Mapping[str, str], size: Size
     ) -> AsyncGenerator[Delta, None]:
-        """Without the parameters that the server refuses, one after another."""
-        for _ in range(MAX_ADAPTATIONS):
+        """Without the parameters that the server refuses, one after another: each time there is one less."""
+        while True:
             try:
                 async with aclosing(self._stream(route, body, headers, size)) as deltas:
                     async for delta in deltas:

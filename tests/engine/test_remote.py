@@ -228,6 +228,22 @@ async def test_parameters_that_it_refuses_are_left_out_from_then_on(far: Far, up
     assert "min_p" not in upstream.chats()[-1].body and upstream.chats()[-1].body["top_k"] == 3
 
 
+async def test_a_server_may_refuse_all_of_them_one_by_one(far: Far, upstream: Upstream) -> None:
+    upstream.refuses = (
+        "max_tokens", "temperature", "top_p", "top_k", "min_p", "repetition_penalty", "presence_penalty",
+        "frequency_penalty", "seed", "stream_options",
+    )
+    params = SamplingParams(
+        max_tokens=5, temperature=0.5, top_p=0.9, top_k=7, min_p=0.1, repetition_penalty=1.1, presence_penalty=0.1,
+        frequency_penalty=0.1, seed=3,
+    )
+    assert text_of(await all_of(far.engine, ask(params=params))) == WORDS
+    assert set(upstream.chats()[-1].body) == {"model", "stream", "messages", "max_completion_tokens"}
+    upstream.refuses = ("messages",)
+    with pytest.raises(InvalidRequest, match="Unsupported parameter"):
+        await all_of(far.engine, ask(params=params))
+
+
 async def test_letting_go_of_an_answer_ends_it_there(far: Far, upstream: Upstream) -> None:
     upstream.fault = "held"
     async with aclosing(far.engine.chat(ask())) as deltas:

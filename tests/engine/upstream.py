@@ -116,7 +116,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, body: dict[str, Any]) -> None:
         up = self.upstream
         if refused := [name for name in up.refuses if name in body]:
-            self._json(400, {"error": {"message": f"Unsupported parameter: '{refused[0]}'.", "param": refused[0]}})
+            self._json(400, {"error": {"message": _REFUSALS.get(refused[0], "Unsupported parameter: '{}'.").format(refused[0]), "param": refused[0]}})
         elif not body.get("stream"):
             self._json(200, {"choices": [{"index": 0, "message": self._trial(body), "finish_reason": "stop"}]})
         elif up.fault in _STATUSES:
@@ -209,6 +209,7 @@ def _chunk(delta: dict[str, Any], finish_reason: str | None = None) -> dict[str,
     ]}
 
 
+_REFUSALS = {"max_tokens": "Unsupported parameter: '{}'. Use 'max_completion_tokens' instead."}
 _STATUSES: dict[str, tuple[int, Any]] = {
     "busy": (429, {"error": {"message": "Rate limit"}}),
     "loading": (503, {"error": {"message": "Loading model"}}),
