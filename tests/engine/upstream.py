@@ -116,7 +116,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, body: dict[str, Any]) -> None:
         up = self.upstream
         if refused := [name for name in up.refuses if name in body]:
-            self._json(400, {"error": {"message": _REFUSALS.get(refused[0], "Unsupported parameter: '{}'.").format(refused[0]), "param": refused[0]}})
+            complaint = _REFUSALS.get(refused[0], "Unsupported parameter: '{}'.").format(refused[0])
+            self._json(400, {"error": {"message": complaint, "param": refused[0]}})
         elif not body.get("stream"):
             self._json(200, {"choices": [{"index": 0, "message": self._trial(body), "finish_reason": "stop"}]})
         elif up.fault in _STATUSES:
@@ -231,6 +232,7 @@ _BEFORE: dict[str, bytes] = {
     "nan": b'data: {"choices": NaN}\n\n',
     "huge line": b"data: " + b"x" * (3 * 2**20),
     "empty": b"",
+    "no words": b'data: {"choices": [{"delta": {}, "finish_reason": "stop"}]}\n\ndata: [DONE]\n\n',
     "empty done": b"data: [DONE]\n\n",
     "page": b"<!doctype html><title>Sign in</title>",
     "packed": b"\x1f\x8b",
