@@ -87,7 +87,11 @@ def change(session: Session, before: Connection, values: Mapping[str, Any], foun
     for name, value in values.items():
         setattr(connection, name, value)
     session.flush()
-    return _lead(session, before.id, found)
+    led = _lead(session, before.id, found)
+    if connection.base_url == before.base_url:
+        return led
+    of_it = select(ConnectionModel.model_id).where(ConnectionModel.connection_id == before.id)
+    return Led(list(session.exec(of_it)), led.gone)     # of another server nothing is known
 
 
 def set_on(session: Session, connection_id: str, is_on: bool) -> None:

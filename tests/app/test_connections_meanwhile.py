@@ -15,8 +15,8 @@ from app.settings import Settings
 from app.vault import KEY_FILE_NAME
 from engine.errors import EndpointError
 from tests.app.house import Shelf, until
-from tests.app.test_connections import entered
-from tests.engine.upstream import KEY, Upstream
+from tests.app.test_connections import answer_to, entered
+from tests.engine.upstream import KEY, WORDS, Upstream
 
 
 @pytest.fixture
@@ -93,6 +93,20 @@ async def test_what_is_removed_meanwhile_stays_away(
         await asked
     assert await services.connections.list() == []
     assert not [each for each in await services.models.list() if each.model.is_elsewhere]
+
+
+async def test_what_was_learnt_of_a_server_is_not_held_against_another(
+    services: Services, upstream: Upstream, second: Upstream, user_id: str
+) -> None:
+    await services.connections.set_allowed(True)
+    entry = await services.connections.add(entered(upstream))
+    await answer_to(services, user_id)
+    engine = services.engines.loaded()["big"]
+    await services.connections.test(entry.connection.id)
+    assert services.engines.loaded()["big"] is engine
+    await services.connections.change(entry.connection.id, entered(second))
+    assert (await answer_to(services, user_id)).content == WORDS and second.chats()
+    assert services.engines.loaded()["big"] is not engine
 
 
 async def test_two_that_take_one_name_at_once_are_one(services: Services, upstream: Upstream, second: Upstream) -> None:
