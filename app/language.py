@@ -21,6 +21,7 @@ from fluent.runtime import FluentBundle, FluentResource
 LOCALES: Final = Path(__file__).resolve().parent.parent / "assets" / "locales"
 RIGHT_TO_LEFT: Final = frozenset({"ar", "fa", "he", "ur"})
 MAX_HEADER_CHARS = 1000
+MAX_VARIABLE_CHARS: Final = 2500        # Fluent refuses longer ones
 _MARK: Final = "\x1f"
 
 
@@ -45,7 +46,7 @@ class Language:
         pattern = self.bundle.get_message(message_id).value
         if pattern is None:
             raise LookupError(f"message {message_id!r} has attributes only")
-        text, errors = self.bundle.format_pattern(pattern, variables)
+        text, errors = self.bundle.format_pattern(pattern, {name: _cut(value) for name, value in variables.items()})
         if errors:
             raise LookupError(f"message {message_id!r}: {errors[0]}") from errors[0]
         return str(text)
@@ -53,6 +54,13 @@ class Language:
     def sources(self, areas: tuple[str, ...]) -> str:
         """The messages of these areas (files of the catalogue) as they are written, for who formats them elsewhere."""
         return "\n".join(_read(self.code, area) for area in areas)
+
+
+def _cut(value: Any) -> Any:
+    """What a sentence has room for: a path, or all names that there are, may be longer than Fluent takes."""
+    if isinstance(value, str) and len(value) > MAX_VARIABLE_CHARS:
+        return value[:MAX_VARIABLE_CHARS - 1] + "…"
+    return value
 
 
 class Said(str):

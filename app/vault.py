@@ -14,6 +14,9 @@ from secrets import token_hex
 import structlog
 from cryptography.fernet import Fernet, InvalidToken
 
+from app.errors import Conflict
+from app.language import Said
+
 KEY_FILE_NAME = "secrets.key"
 
 log = structlog.get_logger(__name__)
@@ -26,8 +29,13 @@ class Vault:
         self._path = data_dir / KEY_FILE_NAME
 
     def seal(self, secret: str) -> str:
-        """Raises OSError where no key can be kept."""
-        return Fernet(self._key()).encrypt(secret.encode()).decode("ascii")
+        """Raises Conflict where no key can be kept, or the one that there is cannot be used."""
+        try:
+            return Fernet(self._key()).encrypt(secret.encode()).decode("ascii")
+        except OSError as error:
+            raise Conflict(Said("error-secrets-key", path=str(self._path), detail=error.strerror or "-")) from error
+        except ValueError as error:
+            raise Conflict(Said("error-secrets-key-damaged", path=str(self._path))) from error
 
     def open(self, sealed: str) -> str | None:
         """None where the key is another, or gone: the secret has to be entered again."""

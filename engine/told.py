@@ -251,6 +251,10 @@ SENTENCES: Final[Mapping[str, str]] = {
         "{connection} does not take the key (HTTP {status}): {detail}. An admin can enter another on the page Models."
     ),
     "elsewhere-busy": "{connection} has too much to do (HTTP {status}). Try again in {seconds} s.",
+    "elsewhere-locked": (
+        "The key or the headers of {connection} cannot be read any more, because secrets.key in the data folder is "
+        "gone or another. Put that file back, or remove the connection and add it anew."
+    ),
     "elsewhere-redirect": (
         "{connection} sends requests on to {target}, where nothing was sent. If that is right, enter that address."
     ),

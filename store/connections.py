@@ -6,7 +6,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from itertools import chain, count
+from typing import Any, NamedTuple
 
 from sqlalchemy import update
 from sqlmodel import Session, col, select
@@ -15,6 +16,8 @@ from store import models, settings
 from store.elsewhere import SETTING
 from store.tables import Connection, ConnectionModel, Model, now
 from store.tables.models import ELSEWHERE
+
+LEADS = ("base_url", "sealed_key", "sealed_headers")        # columns that say whose words are heard, by which key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +29,13 @@ class LedTo:
     embeds: bool
     quantisation: str
     calls_tools: bool | None
+
+
+class Led(NamedTuple):
+    """Ids of the models of a connection that are new or other than they were, and of those that went."""
+
+    changed: list[str]
+    gone: list[str]
 
 
 def set_allowed(session: Session, is_allowed: bool) -> None:
@@ -55,20 +65,38 @@ def find(session: Session, name_key: str) -> Connection | None:
     return session.exec(select(Connection).where(Connection.name_key == name_key)).first()
 
 
-def add(session: Session, connection: Connection) -> Connection:
+def add(session: Session, connection: Connection, found: Sequence[LedTo]) -> Led | None:
+    """With the models that it leads to. None if its name is taken, maybe since it was looked at."""
+    if find(session, connection.name_key) is not None:
+        return None
     session.add(connection)
     session.flush()
-    return connection
+    return _lead(session, connection.id, found)
 
 
-def change(session: Session, connection_id: str, values: Mapping[str, Any]) -> Connection | None:
-    connection = get(session, connection_id)
-    if connection is not None:
-        for name, value in values.items():
-            setattr(connection, name, value)
-        session.flush()
-        models.see_to_a_default(session)
-    return connection
+def change(session: Session, before: Connection, values: Mapping[str, Any], found: Sequence[LedTo]) -> Led | None:
+    """What was entered and found out while it was as `before`. Nothing is written, and None given, where it has been
+    removed meanwhile, another change leads it elsewhere, or the name is taken.
+    """
+    connection = get(session, before.id)
+    if connection is None or any(getattr(connection, name) != getattr(before, name) for name in LEADS):
+        return None
+    holder = find(session, values.get("name_key", before.name_key))
+    if holder is not None and holder.id != before.id:
+        return None
+    for name, value in values.items():
+        setattr(connection, name, value)
+    session.flush()
+    led = _lead(session, before.id, found)
+    if connection.base_url == before.base_url:
+        return led
+    of_it = select(ConnectionModel.model_id).where(ConnectionModel.connection_id == before.id)
+    return Led(list(session.exec(of_it)), led.gone)     # of another server nothing is known
+
+
+def set_on(session: Session, connection_id: str, is_on: bool) -> None:
+    session.exec(update(Connection).where(col(Connection.id) == connection_id).values(is_on=is_on))
+    models.see_to_a_default(session)
 
 
 def remove(session: Session, connection_id: str) -> list[str] | None:
@@ -81,14 +109,12 @@ def remove(session: Session, connection_id: str) -> list[str] | None:
     return _remove_unled(session)
 
 
-def lead(session: Session, connection_id: str, found: Sequence[LedTo]) -> tuple[list[str], list[str]] | None:
-    """From now on it leads to these models, and to no others. Ids of those that changed, and of those that went.
+def _lead(session: Session, connection_id: str, found: Sequence[LedTo]) -> Led:
+    """From now on it leads to these models, and to no others.
 
     A model has the same row whichever connection leads there: its name is the server's, so that they can stand in for
-    each other; but never that of a model on this machine, which is another. None: there is no such connection.
+    each other; but never that of a model on this machine, which is another.
     """
-    if get(session, connection_id) is None:
-        return None
     before = {
         each.remote_id: each
         for each in session.exec(select(ConnectionModel).where(ConnectionModel.connection_id == connection_id))
@@ -96,9 +122,10 @@ def lead(session: Session, connection_id: str, found: Sequence[LedTo]) -> tuple[
     for remote_id in before.keys() - {each.remote_id for each in found}:
         session.delete(before.pop(remote_id))
     session.flush()
+    there = _models_for(session, found)
     changed = []
     for each in found:
-        model = _model_for(session, each)
+        model = there[each.remote_id]
         led = before.get(each.remote_id) or ConnectionModel(
             connection_id=connection_id, model_id=model.id, remote_id=each.remote_id
         )
@@ -109,8 +136,7 @@ def lead(session: Session, connection_id: str, found: Sequence[LedTo]) -> tuple[
             changed.append(model.id)
     session.flush()
     _see_to_contexts(session)
-    gone = _remove_unled(session)
-    return changed, gone
+    return Led(changed, _remove_unled(session))
 
 
 def note_answer(session: Session, connection_id: str, at: datetime | None = None) -> None:
@@ -126,27 +152,32 @@ def note_problem(session: Session, connection_id: str, problem: str) -> None:
     )
 
 
-def _model_for(session: Session, found: LedTo) -> Model:
-    """The row that stands for it, made where there is none."""
+def _models_for(session: Session, found: Sequence[LedTo]) -> dict[str, Model]:
+    """By the server's name: the rows that stand for them, made where there are none. All models are read once: there
+    may be hundreds, and everybody's writes wait meanwhile.
+    """
     known = models.list_all(session)
-    for each in known:
-        if each.is_elsewhere and each.origin.get("name") == found.remote_id:
-            each.quantisation, each.embeds = found.quantisation, found.embeds
-            return each
-    model = Model(
-        id=_free_id(session, found.remote_id, known), name=found.remote_id.rpartition("/")[2] or found.remote_id,
+    there = {str(each.origin.get("name")): each for each in known if each.is_elsewhere}
+    taken = {name for each in known for name in (each.id, *each.settings.get("aliases", ()))}
+    for each in found:
+        if (model := there.get(each.remote_id)) is None:
+            model = there[each.remote_id] = _new_model(each, taken)
+            session.add(model)
+        model.quantisation, model.embeds = each.quantisation, each.embeds
+    session.flush()
+    return there
+
+
+def _new_model(found: LedTo, taken: set[str]) -> Model:
+    """Under an id of its own, which is taken from now on."""
+    endings = chain(("", "-elsewhere"), (f"-elsewhere-{number}" for number in count(2)))
+    model_id = next(name for ending in endings if (name := found.remote_id + ending) not in taken)
+    taken.add(model_id)
+    return Model(
+        id=model_id, name=found.remote_id.rpartition("/")[2] or found.remote_id,
         path="", file_format=ELSEWHERE, quantisation=found.quantisation, size_bytes=0, modified_ns=0,
         embeds=found.embeds, origin={"name": found.remote_id},
     )
-    session.add(model)
-    session.flush()
-    return model
-
-
-def _free_id(session: Session, remote_id: str, known: Sequence[Model]) -> str:
-    taken = {name for each in known for name in (each.id, *each.settings.get("aliases", ()))}
-    names = [remote_id, f"{remote_id}-elsewhere", *(f"{remote_id}-elsewhere-{number}" for number in range(2, 100))]
-    return next(name for name in names if name not in taken)
 
 
 def _see_to_contexts(session: Session) -> None:

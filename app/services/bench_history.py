@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from math import isfinite
+from typing import Any, Final, get_args
 
 from app.language import Said
 from app.services.bench_figures import Level
+from app.services.bench_prompts import Source
 from store.tables import Benchmark
 
 SAME: Final = ("model_id", "quantisation", "machine", "prompts_hash", "max_tokens")
@@ -106,6 +108,18 @@ def changes(before: Benchmark, now: Benchmark) -> tuple[Change, ...]:
         if level.concurrency in earlier and not level.is_disturbed
         for name in COMPARED
         if (was := getattr(earlier[level.concurrency], name).median) > 0
+    )
+
+
+def is_readable(row: Benchmark) -> bool:
+    """Not one that another version of Inglenook, older or newer, has kept in another shape."""
+    try:
+        levels = levels_of(row)
+    except (KeyError, TypeError):
+        return False
+    figures = (getattr(level, name).median for level in levels for name in COMPARED)
+    return bool(levels) and row.prompts_source in get_args(Source) and all(
+        isinstance(each, int | float) and isfinite(each) and each > 0 for each in figures
     )
 
 

@@ -50,6 +50,11 @@ def prompts_in(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in parts if part.strip())
 
 
+def is_whole(text: str) -> bool:
+    """No half of a surrogate pair, which a browser can send and nobody can encode."""
+    return not any("\ud800" <= char <= "\udfff" for char in text)
+
+
 def hash_of(texts: Sequence[str]) -> str:
     """Tells whether two runs had the same prompts, and nothing else of them."""
     digest = hashlib.sha256()

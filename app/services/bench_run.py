@@ -130,7 +130,8 @@ class BenchRun:
                 if delta.num_tokens:
                     times_s.append(time.perf_counter())
                 usage = delta.usage or usage
-        assert usage is not None and times_s, "an answer that ends has usage, and at least one token"
+        if usage is None or not times_s:        # of a server elsewhere, that is
+            raise Conflict(Said("bench-empty", model=engine.info.name))
         return AnswerTimes(asked_s, tuple(times_s), usage.completion_tokens, usage.prompt_tokens, usage.cached_tokens)
 
     def _check_room(self, info: EngineInfo) -> None:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, get_args
 
 from app.errors import InvalidInput
 from app.language import Said
-from app.services.bench_prompts import Prompts, Source
+from app.services.bench_prompts import Prompts, Source, is_whole
 from store.tables import Benchmark
 
 T = TypeVar("T")
@@ -41,6 +41,8 @@ class BenchWish:
             if type(value) is not int or value not in allowed:
                 raise InvalidInput(Said("bench-number-wrong", least=allowed[0], most=allowed[-1]), field=name)
         texts = self.prompts.texts
+        if not all(map(is_whole, texts)):
+            raise InvalidInput(Said("error-message-broken"), field="prompts")
         if not 0 < len(texts) <= MOST_PROMPTS or sum(map(len, texts)) > MOST_PROMPT_CHARS:
             raise InvalidInput(
                 Said("bench-prompts-wrong", count=MOST_PROMPTS, chars=MOST_PROMPT_CHARS), field="prompts"

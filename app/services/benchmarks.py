@@ -14,7 +14,7 @@ import structlog
 
 from app.errors import AppError, Conflict, NotFound, said
 from app.language import Said
-from app.services.bench_history import Since, body_of, since
+from app.services.bench_history import Since, body_of, is_readable, since
 from app.services.bench_prompts import NUM_PROMPTS, Prompts, of_person
 from app.services.bench_run import BenchRun
 from app.services.bench_status import BenchState, BenchStatus, BenchWish
@@ -95,8 +95,8 @@ class BenchmarkService:
     # --- what is kept -------------------------------------------------------------------------------------------------
 
     async def history(self) -> list[Benchmark]:
-        """Newest first."""
-        return await self._db.read(benchmarks.newest_first, NUM_LOOKED_AT)
+        """Newest first; of what other versions kept, what can be read here."""
+        return [each for each in await self._db.read(benchmarks.newest_first, NUM_LOOKED_AT) if is_readable(each)]
 
     async def since(self, rows: Sequence[Benchmark]) -> list[Since | None]:
         """Each beside the one before it that can be compared."""

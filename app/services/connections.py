@@ -31,7 +31,7 @@ from engine.remote.endpoint import (
 )
 from engine.remote.probing import Trial, probe, try_out
 from store import connections, elsewhere
-from store.connections import LedTo
+from store.connections import Led, LedTo
 from store.database import Database
 from store.tables import Connection, ConnectionModel, now
 
@@ -100,22 +100,25 @@ class ConnectionService:
             raise Conflict(Said("error-connections-many", count=MAX_CONNECTIONS))
         await self._check_name(values["name"], None)
         found = await probe(self._endpoints.wire, self._endpoints.address(Connection(**values)))
-        connection = await self._db.run(connections.add, Connection(**values | _of_probe(found)))
-        return await self._take_in(connection, found)
+        connection = Connection(**values | _of_probe(found))
+        led = await self._db.run(connections.add, connection, _led_to(found))
+        if led is None:
+            raise _taken(values["name"])
+        return await self._take_in(connection, led)
 
     async def change(self, connection_id: str, entered: Entered) -> ConnectionEntry:
         """As `add`, of one that there is."""
         await self._check_allowed()
         before = (await self._entry(connection_id)).connection
-        values = before.model_dump() | await self._values(entered)
+        values = await self._values(entered)
         await self._check_name(values["name"], connection_id)
         keeps_key = entered.key is None and before.sealed_key
         keeps_headers = entered.headers is None and before.sealed_headers
         if (keeps_key or keeps_headers) and values["base_url"] != before.base_url:      # given for another server
             raise InvalidInput(Said("error-connection-key-again"), field="key")
-        found = await probe(self._endpoints.wire, self._endpoints.address(Connection(**values)))
-        changed = await self._db.run(connections.change, connection_id, values | _of_probe(found))
-        return await self._take_in(_there(changed), found)
+        asked = Connection(**before.model_dump() | values)
+        found = await probe(self._endpoints.wire, self._endpoints.address(asked))
+        return await self._changed(before, values, found)
 
     async def test(self, connection_id: str) -> ConnectionEntry:
         """Asks the server again what it has. What is wrong is noted, and raised."""
@@ -127,8 +130,7 @@ class ConnectionService:
             await self._db.run(connections.note_problem, connection_id, kept(said(error)))
             self._announce()
             raise
-        changed = await self._db.run(connections.change, connection_id, _of_probe(found))
-        return await self._take_in(_there(changed), found)
+        return await self._changed(connection, {}, found)
 
     async def try_out(self, connection_id: str) -> tuple[str, Trial] | None:
         """One of its models says a word: which, and how soon. None where it has none that chats."""
@@ -145,7 +147,7 @@ class ConnectionService:
     async def set_on(self, connection_id: str, is_on: bool) -> None:
         """Switched off, answers of its models stop at once, and are kept with their text."""
         entry = await self._entry(connection_id)
-        await self._db.run(connections.change, connection_id, {"is_on": is_on})
+        await self._db.run(connections.set_on, connection_id, is_on)
         if not is_on:
             await self._end({each.model_id for each in entry.models})
         self._announce()
@@ -203,20 +205,22 @@ class ConnectionService:
     async def _check_name(self, name: str, own_id: str | None) -> None:
         holder = await self._db.read(connections.find, name_key(name))
         if holder is not None and holder.id != own_id:
-            raise Conflict(Said("error-connection-taken", name=name))
+            raise _taken(name)
 
-    async def _take_in(self, connection: Connection, found: Probed) -> ConnectionEntry:
-        led = await self._db.run(connections.lead, connection.id, [
-            LedTo(
-                remote_id=each.remote_id, context_tokens=each.window, embeds=each.embeds,
-                quantisation=each.quantisation, calls_tools=each.calls_tools,
-            )
-            for each in found.models
-        ])
-        changed, gone = led or ((), ())
-        for model_id in changed:
+    async def _changed(self, before: Connection, entered: Mapping[str, Any], found: Probed) -> ConnectionEntry:
+        """Others may have changed it while its server was asked: what they did is not undone."""
+        values = {**entered, **_of_probe(found)}
+        led = await self._db.run(connections.change, before, values, _led_to(found))
+        if led is None:
+            there = await self._entry(before.id, before.name)
+            await self._check_name(values.get("name", there.connection.name), before.id)
+            raise Conflict(Said("error-connection-changed", name=there.connection.name))
+        return await self._take_in(before, led)
+
+    async def _take_in(self, connection: Connection, led: Led) -> ConnectionEntry:
+        for model_id in led.changed:
             self._engines.retire(model_id)          # the next request has another window
-        for model_id in gone:
+        for model_id in led.gone:
             await self._engines.forget(model_id)
         self._announce()
         return await self._entry(connection.id, connection.name)
@@ -251,7 +255,15 @@ def _of_probe(found: Probed) -> dict[str, Any]:
     }
 
 
-def _there(connection: Connection | None) -> Connection:
-    if connection is None:
-        raise NotFound(Said("error-no-connection", name="-", known="-"))
-    return connection
+def _led_to(found: Probed) -> list[LedTo]:
+    return [
+        LedTo(
+            remote_id=each.remote_id, context_tokens=each.window, embeds=each.embeds, quantisation=each.quantisation,
+            calls_tools=each.calls_tools,
+        )
+        for each in found.models
+    ]
+
+
+def _taken(name: str) -> Conflict:
+    return Conflict(Said("error-connection-taken", name=name))

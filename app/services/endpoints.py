@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Mapping
 
 import structlog
 
@@ -74,20 +73,20 @@ class Endpoints:
         )
 
     def address(self, connection: Connection) -> Address:
-        """With its secrets. One that cannot be read any more is as if there were none: the server will say so."""
-        key, headers = self._secrets(connection)
+        """With its secrets. Where one cannot be read any more, nothing is sent there, and whoever asks is told."""
+        key, headers = (self._open(each) for each in (connection.sealed_key, connection.sealed_headers))
         return Address(
-            name=connection.name, base_url=connection.base_url, key=key, headers=headers,
-            session_header=connection.session_header,
+            name=connection.name, base_url=connection.base_url, key=key or "", headers=json.loads(headers or "{}"),
+            session_header=connection.session_header, is_locked=key is None or headers is None,
         )
 
-    def _secrets(self, connection: Connection) -> tuple[str, Mapping[str, str]]:
-        sealed = (connection.sealed_key, connection.sealed_headers)
-        for each in sealed:
-            if each and each not in self._opened:
-                self._opened[each] = self._vault.open(each) or ""
-        key, headers = (self._opened[each] if each else "" for each in sealed)
-        return key, json.loads(headers) if headers else {}
+    def _open(self, sealed: str) -> str | None:
+        if sealed and sealed not in self._opened:
+            secret = self._vault.open(sealed)
+            if secret is None:          # the key's file may come back
+                return None
+            self._opened[sealed] = secret
+        return self._opened[sealed] if sealed else ""
 
     def _note(self, endpoint: Endpoint, error: EndpointError | None, _after_s: float) -> None:
         """A change at once, and otherwise now and then."""

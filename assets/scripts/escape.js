@@ -24,7 +24,8 @@
   function press(event) {
     if (event.key !== "Escape" || event.defaultPrevented || event.isComposing || event.keyCode === 229) return;
     if (event.shiftKey || event.ctrlKey || event.altKey || event.metaKey || document.querySelector(OWN_ESCAPE)) return;
-    const [nearest] = places.filter(({ element }) => !element.closest("[inert]")).reverse().sort((one, other) => distance(one) - distance(other));
+    const there = places.filter(({ element }) => element.isConnected && !element.closest("[inert]"));
+    const [nearest] = there.reverse().sort((one, other) => distance(one) - distance(other));
     if (!nearest) return;
     event.preventDefault();
     nearest.leave();

@@ -8,7 +8,7 @@ not there, so that no odd field can break more than itself.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import isfinite
+from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
@@ -22,6 +22,7 @@ from engine.told import Told
 
 MAX_CALLS = 128
 MAX_TOKENS = 2**31
+LEAST_LOGPROB = -9999.0         # where there is none, or no number; OpenAI's own
 
 _THINKING = Thinking("<think>", "</think>")
 _REASONS = {
@@ -71,7 +72,11 @@ class Reader:
             raise cut(self._address)
         if self._reason is None and not self._num_pieces:
             raise garbage(self._address, "the answer is empty")
-        usage = self._usage or Usage(prompt_tokens=num_prompt_tokens, completion_tokens=self._num_pieces)
+        said = self._usage or Usage(prompt_tokens=0, completion_tokens=0)
+        usage = replace(            # what is not said, or cannot be: words come of tokens
+            said, prompt_tokens=said.prompt_tokens or num_prompt_tokens,
+            completion_tokens=said.completion_tokens or self._num_pieces,
+        )
         reason = self._reason or FinishReason.STOP
         if self._calls and reason is FinishReason.STOP:         # some servers do not tell them apart
             reason = FinishReason.TOOL_CALLS
@@ -131,14 +136,15 @@ def _text(value: Any) -> str:
 def _usage(values: Mapping[str, Any]) -> Usage:
     of_prompt, of_answer = values.get("prompt_tokens_details"), values.get("completion_tokens_details")
     return Usage(
-        prompt_tokens=_count(values.get("prompt_tokens")),
-        completion_tokens=_count(values.get("completion_tokens")),
-        cached_tokens=_count(of_prompt.get("cached_tokens")) if isinstance(of_prompt, dict) else 0,
-        reasoning_tokens=_count(of_answer.get("reasoning_tokens")) if isinstance(of_answer, dict) else 0,
+        prompt_tokens=count_of(values.get("prompt_tokens")),
+        completion_tokens=count_of(values.get("completion_tokens")),
+        cached_tokens=count_of(of_prompt.get("cached_tokens")) if isinstance(of_prompt, dict) else 0,
+        reasoning_tokens=count_of(of_answer.get("reasoning_tokens")) if isinstance(of_answer, dict) else 0,
     )
 
 
-def _count(value: Any) -> int:
+def count_of(value: Any) -> int:
+    """Of tokens, as a server says it; 0 where that is no count."""
     return value if type(value) is int and 0 <= value < MAX_TOKENS else 0
 
 
@@ -151,7 +157,12 @@ def _logprob(value: Mapping[str, Any]) -> TokenLogprob:
     token, logprob, others = _text(value.get("token")), value.get("logprob"), value.get("top_logprobs")
     return TokenLogprob(
         token=token,
-        logprob=min(0.0, float(logprob)) if isinstance(logprob, int | float) and isfinite(logprob) else -9999.0,
+        logprob=_at_most_zero(logprob),
         bytes=token.encode("utf-8", "replace"),
         top=tuple(_logprob(each) for each in others[:20] if isinstance(each, dict)) if isinstance(others, list) else (),
     )
+
+
+def _at_most_zero(value: Any) -> float:
+    is_known = isinstance(value, int | float) and value >= LEAST_LOGPROB        # which no NaN is
+    return float(min(0.0, value)) if is_known else LEAST_LOGPROB

@@ -9,18 +9,22 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from ipaddress import ip_address
 from types import MappingProxyType
 from urllib.parse import urlsplit, urlunsplit
 
 MAX_URL_CHARS = 500
 MAX_HEADERS = 20
 MAX_HEADER_CHARS = 8192
+LEAST_SECRET_CHARS = 8          # of a word within a header's value
+MAX_DIGITS = 18                 # of a number that a stranger writes as text
 SESSION_HEADER = "X-Session-ID"         # where an admin names no other
 
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,80}")
+_HOST_LABEL = re.compile(r"[A-Za-z0-9_-]{1,63}")
 _OURS = frozenset({             # headers that the connection itself decides
     "accept", "accept-encoding", "connection", "content-encoding", "content-length", "content-type", "cookie", "expect",
-    "host", "te", "trailer", "transfer-encoding", "upgrade",
+    "host", "te", "trailer", "transfer-encoding", "upgrade", "via",
 })
 
 
@@ -53,6 +57,7 @@ class Address:
     key: str = field(default="", repr=False)
     headers: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), repr=False)
     session_header: str = SESSION_HEADER            # "": none is sent
+    is_locked: bool = False                         # its secrets cannot be read any more: it is not asked
 
     @property
     def root(self) -> str:
@@ -64,10 +69,13 @@ class Address:
         return urlsplit(self.base_url).netloc
 
     def without_secrets(self, text: str) -> str:
-        """A server's own words may repeat what it was sent."""
-        for secret in (self.key, *self.headers.values()):
-            if len(secret) > 3:
-                text = text.replace(secret, "…")
+        """A server's own words may repeat what it was sent, or the longer words of it: of "Bearer KEY" the key."""
+        sent = (self.key, *self.headers.values())
+        secrets = {each for each in sent if len(each) > 3} | {
+            word for each in sent for word in each.split() if len(word) >= LEAST_SECRET_CHARS
+        }
+        for secret in sorted(secrets, key=len, reverse=True):
+            text = text.replace(secret, "…")
         return text
 
 
@@ -112,13 +120,26 @@ def checked_url(text: str) -> str | None:
         return None
     try:
         parts = urlsplit(text if "://" in text else f"http://{text}")
-        is_good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        is_good = parts.scheme in ("http", "https") and _is_host(parts.hostname or "") and parts.port != 0
     except ValueError:
         return None
     if not is_good or parts.username is not None or parts.query or parts.fragment:
         return None
     path = parts.path.rstrip("/").removesuffix("/chat/completions")
     return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
+
+
+def _is_host(name: str) -> bool:
+    """One that can be looked up. Raises ValueError for some that cannot."""
+    if ":" in name:
+        return ip_address(name).version == 6
+    labels = name.removesuffix(".").split(".")
+    return all(_HOST_LABEL.fullmatch(each) is not None for each in labels)
+
+
+def number_in(text: str) -> int | None:
+    """Of digits; None for anything else, and for more than any count has."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS else None
 
 
 def is_good_header(name: str, value: str) -> bool:

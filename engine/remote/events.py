@@ -20,11 +20,11 @@ async def events(address: Address, pieces: AsyncIterator[bytes]) -> AsyncGenerat
 
     Raises EndpointError for what is no such stream, and for one that ends within a line.
     """
-    data: list[bytes] = []
+    data = bytearray()      # of one event, a line's end after each of its lines
     async for line in _lines(address, pieces):
         if not line:
             if data:
-                text = b"\n".join(data)
+                text = bytes(data)
                 data.clear()
                 yield (value := _value(address, text))
                 if value is None:
@@ -32,29 +32,35 @@ async def events(address: Address, pieces: AsyncIterator[bytes]) -> AsyncGenerat
             continue
         name, _, rest = line.partition(b":")
         if name == b"data":
-            data.append(rest.removeprefix(b" "))
-            if sum(map(len, data)) > MAX_LINE_BYTES:
+            data += rest.removeprefix(b" ") + b"\n"
+            if len(data) > MAX_LINE_BYTES + 1:
                 raise garbage(address, "an event is too long")
         elif name not in (b"", b"event", b"id", b"retry"):
             raise garbage(address, "a line is no event")
     if data:
-        yield _value(address, b"\n".join(data))          # some servers leave out the last empty line
+        yield _value(address, bytes(data))          # some servers leave out the last empty line
 
 
 async def _lines(address: Address, pieces: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
-    rest = b""
+    rest = bytearray()          # of a line that has not ended; it grows by small pieces without being copied each time
     async for piece in pieces:
-        *whole, rest = (rest + piece).split(b"\n")
-        for line in whole:
-            if len(line) > MAX_LINE_BYTES:
-                raise garbage(address, "a line is too long")
-            yield line.removesuffix(b"\r")
+        first, *others = piece.split(b"\n")
+        rest += first
+        for other in others:
+            yield _line(address, rest)
+            rest = bytearray(other)
         if len(rest) > MAX_LINE_BYTES:
             raise garbage(address, "a line is too long")
     if rest.strip():
         if rest.startswith(b"data: {") and not rest.rstrip().endswith(b"}"):
             raise cut(address)
-        yield rest.removesuffix(b"\r")
+        yield _line(address, rest)
+
+
+def _line(address: Address, line: bytearray) -> bytes:
+    if len(line) > MAX_LINE_BYTES:
+        raise garbage(address, "a line is too long")
+    return bytes(line.removesuffix(b"\r"))
 
 
 def _value(address: Address, text: bytes) -> Any:

@@ -18,17 +18,16 @@ from numpy.typing import NDArray
 from engine.engine import ChatRequest, Delta, Embeddings
 from engine.errors import ContextLengthExceeded, EndpointRefused, InvalidRequest
 from engine.params import SamplingParams
-from engine.remote.answering import Reader
+from engine.remote.answering import Reader, count_of
 from engine.remote.asking import Learnt, adapt, chat_body, completion_body, session_headers, too_long
 from engine.remote.endpoint import Endpoint, ServerKind
 from engine.remote.events import MAX_ANSWER_BYTES, events
 from engine.remote.probing import calls_tools, keeps_forms
-from engine.remote.wire import Wire, garbage
+from engine.remote.wire import Wire, garbage, plain
 from engine.told import Told
 
 TOKENS_A_MESSAGE = 6            # what a template puts around each
 LEARNT_FROM_BYTES = 200         # of a prompt: a shorter one is mostly what stands around it
-MAX_ADAPTATIONS = 4
 COMPLETIONS = "completions"
 MAX_EMBEDDING_BYTES = 256 * 2**20
 
@@ -86,8 +85,8 @@ class Link:
             if not isinstance(body["content"], str):
                 raise garbage(address, "the text that its template makes is none")
         match await self.wire.json(address, "POST", f"{address.root}/tokenize", body, within_s=short_s):
-            case {"count": int(count)} if count > 0:
-                return count
+            case {"count": count} if num_tokens := count_of(count):
+                return num_tokens
             case {"tokens": [_, *_] as tokens}:
                 return len(tokens)
         raise garbage(address, "it counts no tokens")
@@ -106,8 +105,8 @@ class Link:
     async def _adapted(
         self, route: str, body: dict[str, Any], headers: Mapping[str, str], size: Size
     ) -> AsyncGenerator[Delta, None]:
-        """Without the parameters that the server refuses, one after another."""
-        for _ in range(MAX_ADAPTATIONS):
+        """Without the parameters that the server refuses, one after another: each time there is one less."""
+        while True:
             try:
                 async with aclosing(self._stream(route, body, headers, size)) as deltas:
                     async for delta in deltas:
@@ -135,7 +134,7 @@ class Link:
                 if (delta := reader.take(await wire.json_of(address, response))) is not None:
                     yield delta
             elif kind != "text/event-stream":
-                raise garbage(address, f"it is {kind[:40] or 'of no type'}")
+                raise garbage(address, f"it is {plain(address, kind)[:40] or 'of no type'}")
             else:
                 async with (
                     aclosing(wire.pieces(address, response, max_bytes=MAX_ANSWER_BYTES)) as pieces,
@@ -184,10 +183,9 @@ def _embeddings(endpoint: Endpoint, answer: Any, num_inputs: int) -> Embeddings:
         raise garbage(endpoint.address, "its vectors hold what is no number")
     lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
     usage = answer.get("usage")
-    count = usage.get("prompt_tokens") if isinstance(usage, dict) else 0
     return Embeddings(
         vectors=(matrix / np.where(lengths == 0, 1, lengths)).astype(np.float32),
-        num_tokens=count if type(count) is int and count >= 0 else 0,
+        num_tokens=count_of(usage.get("prompt_tokens")) if isinstance(usage, dict) else 0,
     )
 
 
@@ -197,5 +195,5 @@ def _vector(value: Any) -> NDArray[np.float32] | None:
         if isinstance(value, str):
             return np.frombuffer(base64.b64decode(value, validate=True), dtype="<f4")
         return np.array(value, dtype=np.float32).reshape(-1) if isinstance(value, list) else None
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         return None

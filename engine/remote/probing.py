@@ -16,7 +16,7 @@ from pydantic_core import from_json
 from engine.errors import EndpointError, EndpointRefused
 from engine.remote.answering import Reader
 from engine.remote.asking import Learnt, adapt
-from engine.remote.endpoint import Address, Endpoint, FoundModel, Probed, ServerKind
+from engine.remote.endpoint import Address, Endpoint, FoundModel, Probed, ServerKind, number_in
 from engine.remote.wire import Wire, garbage
 
 MAX_MODELS = 500
@@ -236,8 +236,8 @@ def _of_ollama(model: FoundModel, shown: Mapping[str, Any], loaded: int) -> Foun
     set_to = 0
     for line in str(shown.get("parameters", "")).splitlines()[:200]:
         match line.split():
-            case ["num_ctx", number] if number.isascii() and number.isdigit():
-                set_to = _window(int(number))
+            case ["num_ctx", number]:
+                set_to = _window(number_in(number))
     level = details.get("quantization_level") if isinstance(details, dict) else ""
     return replace(
         model,

@@ -19,7 +19,8 @@ import httpx
 from pydantic_core import from_json, to_json
 
 from engine.errors import EndpointBusy, EndpointError, EndpointRefused
-from engine.remote.endpoint import Address
+from engine.remote import via
+from engine.remote.endpoint import Address, number_in
 from engine.told import Told
 
 MAX_JSON_BYTES = 16 * 2**20         # of a whole answer
@@ -60,18 +61,20 @@ class Wire:
         """An answer whose status is good, its body unread. Leaving closes the socket of one that is not read to its
         end, which is how a server is told to stop.
         """
+        if address.is_locked:
+            raise EndpointError(Told("elsewhere-locked", connection=address.name))
         client = await self._opened()
-        request = httpx.Request(
-            method, url, headers=_headers(address, headers), content=None if body is None else to_json(body),
-            extensions={"timeout": {"connect": self.patience.connect_s, "pool": self.patience.connect_s}},
-        )
         seconds = within_s or self.patience.first_s
         try:
+            request = httpx.Request(
+                method, url, headers=_headers(address, headers), content=None if body is None else to_json(body),
+                extensions={"timeout": {"connect": self.patience.connect_s, "pool": self.patience.connect_s}},
+            )
             async with asyncio.timeout(seconds):
                 response = await client.send(request, stream=True)
         except TimeoutError as error:
             raise too_slow(address, seconds) from error
-        except httpx.HTTPError as error:
+        except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:     # the last two: of a host's name
             raise unreachable(address, error) from error
         try:
             await self._check(address, response)
@@ -143,9 +146,8 @@ class Wire:
     async def _check(self, address: Address, response: httpx.Response) -> None:
         status = response.status_code
         if response.is_redirect:
-            target = urlsplit(response.headers.get("location", ""))
-            where = f"{target.scheme}://{target.netloc}" if target.netloc else "another address"
-            raise EndpointError(Told("elsewhere-redirect", connection=address.name, target=where[:200]))
+            where = plain(address, _origin_of(response.headers.get("location", "")))
+            raise EndpointError(Told("elsewhere-redirect", connection=address.name, target=where))
         if response.headers.get("content-encoding", "identity") != "identity":
             raise garbage(address, "it is packed, which was not asked for")
         if status == 200:
@@ -168,9 +170,10 @@ class Wire:
     async def _detail(self, address: Address, response: httpx.Response) -> str:
         """What the server says of its fault, as one plain line without what it was sent in confidence."""
         content = bytearray()
-        with suppress(EndpointError):
-            async for piece in self.pieces(address, response, max_bytes=MAX_ERROR_BYTES):
-                content += piece
+        with suppress(EndpointError, TimeoutError):
+            async with asyncio.timeout(self.patience.short_s):
+                async for piece in self.pieces(address, response, max_bytes=MAX_ERROR_BYTES):
+                    content += piece
         return plain(address, message_of(bytes(content))) or "-"
 
 
@@ -197,8 +200,8 @@ def message_in(body: Any) -> str:
 
 def plain(address: Address, text: str) -> str:
     """A stranger's words, fit to be shown."""
-    text = " ".join("".join(each if each.isprintable() else " " for each in text[:4 * MAX_DETAIL_CHARS]).split())
-    text = address.without_secrets(text)
+    text = address.without_secrets(text)[:4 * MAX_DETAIL_CHARS]        # before it is cut: half a key is too much
+    text = " ".join("".join(each if each.isprintable() else " " for each in text).split())
     return text if len(text) <= MAX_DETAIL_CHARS else text[:MAX_DETAIL_CHARS - 1] + "…"
 
 
@@ -214,13 +217,14 @@ def too_slow(address: Address, seconds: float) -> EndpointError:
     return EndpointError(Told("elsewhere-slow", connection=address.name, seconds=f"{seconds:g}"))
 
 
-def unreachable(address: Address, error: httpx.HTTPError) -> EndpointError:
+def unreachable(address: Address, error: Exception) -> EndpointError:
     detail = plain(address, str(error)) or type(error).__name__
     return EndpointError(Told("elsewhere-unreachable", connection=address.name, host=address.host, detail=detail))
 
 
 def _headers(address: Address, more: Mapping[str, str] | None) -> dict[str, str]:
     headers = {"Accept-Encoding": "identity", "Content-Type": "application/json", "User-Agent": "inglenook"}
+    headers[via.HEADER] = via.header()
     if address.key:
         headers["Authorization"] = f"Bearer {address.key}"
     return headers | dict(address.headers) | dict(more or {})
@@ -228,5 +232,15 @@ def _headers(address: Address, more: Mapping[str, str] | None) -> dict[str, str]
 
 def _retry_after_s(response: httpx.Response) -> int:
     """Also of a date, which none of these servers sends, only a guess."""
-    text = response.headers.get("retry-after", "")
-    return min(MOST_RETRY_AFTER_S, max(1, int(text))) if text.isascii() and text.isdigit() else RETRY_AFTER_S
+    seconds = number_in(response.headers.get("retry-after", ""))
+    return RETRY_AFTER_S if seconds is None else min(MOST_RETRY_AFTER_S, max(1, seconds))
+
+
+def _origin_of(location: str) -> str:
+    """Without a name and password."""
+    try:
+        target = urlsplit(location)
+    except ValueError:
+        return "another address"
+    host = target.netloc.rpartition("@")[2]
+    return f"{target.scheme}://{host}" if host else "another address"

@@ -16,6 +16,7 @@ from app.services.bench_figures import Level
 from app.services.bench_history import beside
 from app.services.bench_prompts import BUILT_IN, Prompts, prompts_in
 from app.services.bench_status import BenchState, BenchStatus, BenchWish
+from app.services.connections import Entered
 from app.services.container import Services
 from app.services.engines import ModelState
 from app.services.prices import Costs
@@ -27,6 +28,7 @@ from tests.app.house import Shelf, turn, until
 from tests.app.measured import again, run_of
 from tests.app.test_memory_sharing import SIZE, CountingLoader
 from tests.engine.scripted_embedder import ScriptedEmbedder
+from tests.engine.upstream import Upstream
 
 STEP_S = 0.01
 GIVEN = Prompts(("One?", "And two, which is longer?"), "given")
@@ -204,7 +206,10 @@ async def test_a_model_whose_room_somebody_wants_is_given_up(services: Services,
     ({"model_ids": ()}, "models"), ({"model_ids": ("parrot", "parrot")}, "models"),
     ({"levels": (0,)}, "levels"), ({"levels": (1000,)}, "levels"), ({"levels": tuple(range(1, 20))}, "levels"),
     ({"max_tokens": 1}, "max_tokens"), ({"repetitions": 0}, "repetitions"), ({"repetitions": 99}, "repetitions"),
-    ({"prompts": Prompts((), "given")}, "prompts"), ({"prompts": Prompts(("x",) * 65, "given")}, "prompts"),
+    ({"prompts": Prompts((), "given")}, "prompts"), ({"prompts": Prompts(("half \ud83d",), "given")}, "prompts"),
+    ({"prompts": Prompts(("x" * 10**6,), "given")}, "prompts"), ({"levels": (-1, 10**9)}, "levels"),
+    ({"max_tokens": 10**9}, "max_tokens"), ({"max_tokens": True}, "max_tokens"),
+    ({"prompts": Prompts(("x",) * 65, "given")}, "prompts"),
 ])
 async def test_a_wish_that_cannot_be_is_refused_by_its_field(
     services: Services, changed: dict[str, Any], field: str
@@ -212,6 +217,20 @@ async def test_a_wish_that_cannot_be_is_refused_by_its_field(
     with pytest.raises(InvalidInput) as refused:
         await services.benchmarks.start(wish("parrot", **changed))
     assert refused.value.field == field
+
+
+async def test_a_model_elsewhere_that_says_nothing_is_told(services: Services) -> None:
+    upstream = Upstream(fault="no words")
+    try:
+        await services.connections.set_allowed(True)
+        await services.connections.add(Entered(name="Office", base_url=upstream.url))
+        await services.benchmarks.start(wish("big"))
+        assert "without a word" in (await ended(services)).reason
+        upstream.fault = ""
+        await services.benchmarks.start(wish("big"))
+        assert (await ended(services)).state is BenchState.DONE
+    finally:
+        upstream.close()
 
 
 async def test_what_embeds_or_is_not_there_is_refused(services: Services, shelf: Shelf) -> None:
@@ -267,6 +286,22 @@ async def test_progress_is_announced_but_not_for_each_answer(
     assert [each.num_done for each in heard] == sorted(each.num_done for each in heard)
     assert {each.state for each in heard} >= {BenchState.LOADING, BenchState.MEASURING, BenchState.DONE}
     assert any(each.about_s for each in heard) and any(each.rows and each.is_running for each in heard)
+
+
+@pytest.mark.parametrize("levels", [
+    [], [{}], [{"concurrency": 1}], [1], [None], [{"concurrency": 1, "tokens_per_s": 3}],
+])
+async def test_what_another_version_kept_otherwise_is_passed_over(services: Services, levels: list[Any]) -> None:
+    row = run_of("steady")
+    odd = again(row, 0.5, days=1, levels=levels)
+    no_number = dict.fromkeys(("median", "low", "high"))
+    worse = again(row, 0.5, days=2, levels=[row.levels[0] | {"tokens_per_s": no_number}])
+    newer = again(row, 0.5, days=3, levels=[each | {"of_a_newer_version": 1} for each in row.levels])
+    await services.db.run(benchmarks.add, [row, odd, worse, newer])
+    history = await services.benchmarks.history()
+    assert [each.id for each in history] == [newer.id, row.id]
+    found, _ = await services.benchmarks.since(history)
+    assert found is not None and found.before.id == row.id
 
 
 async def test_history_is_newest_first(services: Services) -> None:

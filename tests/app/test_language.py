@@ -100,6 +100,15 @@ def _messages(code: str) -> dict[str, set[str]]:
     return found
 
 
+@pytest.mark.parametrize("length", [2499, 2500, 2501, 100_000])
+def test_a_sentence_has_room_for_so_much_of_what_is_long(length: int) -> None:
+    sentence = Said("error-no-model", model="x", known="k" * length)
+    assert ("…" in sentence) == (length > 2500) and "k" * min(length, 2499) in sentence
+    german = in_language(sentence, languages()["de"])
+    assert german != sentence and "k" * min(length, 2499) in german
+    assert said_again(kept(sentence)) == sentence
+
+
 def test_what_is_said_is_english_where_nobody_asks_for_another_language() -> None:
     said = Said("error-name-long", count=64)
     assert (said, f"{said}", str(InvalidInput(said))) == ("Choose a name of at most 64 characters.",) * 3

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app.errors import InvalidInput
+from app.errors import Conflict, InvalidInput
 from app.hub.token import TokenStore
 from app.services.container import Services
 from app.settings import Settings
@@ -40,6 +40,17 @@ def test_many_that_seal_at_once_take_one_key(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         sealed = list(pool.map(Vault(tmp_path).seal, "abcdefgh" * 4))
     assert "".join(filter(None, map(Vault(tmp_path).open, sealed))) == "abcdefgh" * 4
+
+
+@pytest.mark.parametrize("content", [b"", b"no key", b"\xff" * 44, None])
+def test_a_key_that_cannot_be_used_is_told(content: bytes | None, tmp_path: Path) -> None:
+    if content is None:
+        (tmp_path / KEY_FILE_NAME).mkdir()
+    else:
+        (tmp_path / KEY_FILE_NAME).write_bytes(content)
+    with pytest.raises(Conflict, match=KEY_FILE_NAME):
+        Vault(tmp_path).seal("x")
+    assert Vault(tmp_path).open("x") is None
 
 
 async def test_the_token_lies_sealed_in_the_database_and_wins_over_the_environment(

@@ -67,6 +67,21 @@ async def test_the_nearest_to_the_focus_is_left_first_then_the_last_opened(serve
     await expect(page.get_by_role("toolbar")).to_have_count(0)
 
 
+async def test_what_went_away_without_being_left_holds_nothing_up(server: Server, browser: Browser) -> None:
+    name = server.add_user()
+    chat_id = furnished(server, name)
+    page = await sign_in(browser, server, name)
+    await page.goto(f"{server.url}/c/{chat_id}")
+    await drawer(page)
+    await page.evaluate("""() => {
+        const element = document.body.appendChild(document.createElement("div"));
+        window.nkEscape.opened(element, () => {});
+        element.remove();
+    }""")
+    await page.keyboard.press("Escape")
+    await expect(page.locator(".nk-drawer.open")).to_have_count(0)
+
+
 async def test_an_input_method_and_an_open_menu_have_escape_for_themselves(server: Server, browser: Browser) -> None:
     name = server.add_user()
     chat_id = furnished(server, name)

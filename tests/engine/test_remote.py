@@ -180,7 +180,8 @@ async def test_what_breaks_off_later_is_told_and_nobody_else_goes_on(
 
 
 async def test_one_that_has_too_much_to_do_says_how_long_to_wait(far: Far, upstream: Upstream) -> None:
-    for fault, given, seconds in (("busy", "7", 7), ("loading", "soon", 5), ("busy", "999999", 3600)):
+    told = (("busy", "7", 7), ("loading", "soon", 5), ("busy", "999999", 3600), ("busy", "9" * 5000, 5))
+    for fault, given, seconds in told:
         upstream.fault, upstream.retry_after = fault, given
         with pytest.raises(EndpointBusy) as caught:
             await all_of(far.engine)
@@ -225,6 +226,22 @@ async def test_parameters_that_it_refuses_are_left_out_from_then_on(far: Far, up
         assert text_of(await all_of(far.engine, ask(params=SamplingParams(min_p=0.1, top_k=3)))) == WORDS
     assert len(upstream.chats()) == 4       # three to find out, one that knows
     assert "min_p" not in upstream.chats()[-1].body and upstream.chats()[-1].body["top_k"] == 3
+
+
+async def test_a_server_may_refuse_all_of_them_one_by_one(far: Far, upstream: Upstream) -> None:
+    upstream.refuses = (
+        "max_tokens", "temperature", "top_p", "top_k", "min_p", "repetition_penalty", "presence_penalty",
+        "frequency_penalty", "seed", "stream_options",
+    )
+    params = SamplingParams(
+        max_tokens=5, temperature=0.5, top_p=0.9, top_k=7, min_p=0.1, repetition_penalty=1.1, presence_penalty=0.1,
+        frequency_penalty=0.1, seed=3,
+    )
+    assert text_of(await all_of(far.engine, ask(params=params))) == WORDS
+    assert set(upstream.chats()[-1].body) == {"model", "stream", "messages", "max_completion_tokens"}
+    upstream.refuses = ("messages",)
+    with pytest.raises(InvalidRequest, match="Unsupported parameter"):
+        await all_of(far.engine, ask(params=params))
 
 
 async def test_letting_go_of_an_answer_ends_it_there(far: Far, upstream: Upstream) -> None:
@@ -322,7 +339,7 @@ async def test_vectors_in_either_form_have_length_1(
 @pytest.mark.parametrize("answer", [
     {}, [], {"data": 3}, {"data": [{"embedding": [1.0]}]}, {"data": [{"embedding": []}, {"embedding": []}]},
     {"data": [{"embedding": [1.0]}, {"embedding": [1.0, 2.0]}]}, {"data": [{"embedding": "?"}, {"embedding": "?"}]},
-    {"data": [{"embedding": ["a"]}, {"embedding": [None]}]},
+    {"data": [{"embedding": ["a"]}, {"embedding": [None]}]}, {"data": [{"embedding": [10**400]}] * 2},
 ])
 async def test_odd_vectors_are_refused(answer: object, far: Far, upstream: Upstream) -> None:
     upstream.routes["/v1/embeddings"] = answer

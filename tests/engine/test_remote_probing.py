@@ -61,8 +61,9 @@ async def test_ollama_tells_of_each_model_and_reads_as_much_as_it_is_set_to(upst
     upstream.routes["/api/show"] = shown
     model = (await probe(wire, address(upstream))).models[0]
     assert (model.window, model.quantisation, model.calls_tools, model.embeds) == (16384, "Q4_K_M", True, False)
-    shown["parameters"] = ""
-    assert (await probe(wire, address(upstream))).models[0].window == 4096      # beyond that it drops the head
+    for parameters in ("", f"num_ctx {'9' * 5000}", "num_ctx -1"):
+        shown["parameters"] = parameters
+        assert (await probe(wire, address(upstream))).models[0].window == 4096  # beyond that it drops the head
     upstream.routes["/api/ps"] = {"models": [{"model": "big", "context_length": 8192}]}
     shown["capabilities"] = ["embedding"]
     model = (await probe(wire, address(upstream))).models[0]
@@ -112,7 +113,9 @@ async def test_trying_it_out_asks_for_one_small_answer(upstream: Upstream, wire:
     ("https://api.example/v1/chat/completions", "https://api.example/v1"),
     ("ftp://gpu.lan", None), ("file:///etc/passwd", None), ("http://", None), ("http://me:secret@gpu.lan", None),
     ("http://gpu.lan/v1?key=1", None), ("http://gpu.lan/#x", None), ("http://gpu.lan:99999", None),
-    ("http://a b", None), ("http://a\nb", None), ("javascript:alert(1)", None), ("", None), ("a" * 600, None),
+    ("http://a b", None), ("http://a\nb", None), ("http://a..b/v1", None),
+    (f"http://{'a' * 70}", None), ("http://%00", None), ("http://a<b>/", None), ("http://gpu.lan./v1", "http://gpu.lan./v1"),
+    ("javascript:alert(1)", None), ("", None), ("a" * 600, None),
 ])
 def test_addresses(typed: str, kept: str | None) -> None:
     assert checked_url(typed) == kept

@@ -37,14 +37,17 @@ class Upstream:
     fault: str = ""
     refuses: tuple[str, ...] = ()                               # parameters
     retry_after: str = "7"
+    location: str = "http://127.0.0.2:9/v1/chat/completions"
     keeps_forms: bool = True
     calls_tools: bool = True
     wants_key: bool = False
+    holds: str = ""                                             # a path that is answered once `released`
     thinks: str = ""
     asked: list[Asked] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.released = threading.Event()
+        self.arrived = threading.Event()        # a request for what it holds
         self.gone = threading.Event()           # a client let go in the midst of an answer
 
         class Handler(_Handler):
@@ -82,6 +85,9 @@ class _Handler(BaseHTTPRequestHandler):
         headers = {name.lower(): value for name, value in self.headers.items()}
         up = self.upstream
         up.asked.append(Asked(self.command, self.path, headers, body))
+        if up.holds == self.path:
+            up.arrived.set()
+            up.released.wait()
         if up.wants_key and headers.get("authorization") != f"Bearer {KEY}":
             self._json(401, {"error": {"message": f"Incorrect key: {headers.get('authorization')}"}})
         elif self.path in up.routes:
@@ -110,14 +116,15 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, body: dict[str, Any]) -> None:
         up = self.upstream
         if refused := [name for name in up.refuses if name in body]:
-            self._json(400, {"error": {"message": f"Unsupported parameter: '{refused[0]}'.", "param": refused[0]}})
+            complaint = _REFUSALS.get(refused[0], "Unsupported parameter: '{}'.").format(refused[0])
+            self._json(400, {"error": {"message": complaint, "param": refused[0]}})
         elif not body.get("stream"):
             self._json(200, {"choices": [{"index": 0, "message": self._trial(body), "finish_reason": "stop"}]})
         elif up.fault in _STATUSES:
             status, answer = _STATUSES[up.fault]
             self._json(status, answer, {"Retry-After": up.retry_after} if status in (429, 503) else None)
         elif up.fault == "redirect":
-            self._json(307, {}, {"Location": "http://127.0.0.2:9/v1/chat/completions"})
+            self._json(307, {}, {"Location": up.location})
         elif up.fault == "slow":
             up.released.wait()
         elif up.fault == "whole":
@@ -203,6 +210,7 @@ def _chunk(delta: dict[str, Any], finish_reason: str | None = None) -> dict[str,
     ]}
 
 
+_REFUSALS = {"max_tokens": "Unsupported parameter: '{}'. Use 'max_completion_tokens' instead."}
 _STATUSES: dict[str, tuple[int, Any]] = {
     "busy": (429, {"error": {"message": "Rate limit"}}),
     "loading": (503, {"error": {"message": "Loading model"}}),
@@ -224,6 +232,7 @@ _BEFORE: dict[str, bytes] = {
     "nan": b'data: {"choices": NaN}\n\n',
     "huge line": b"data: " + b"x" * (3 * 2**20),
     "empty": b"",
+    "no words": b'data: {"choices": [{"delta": {}, "finish_reason": "stop"}]}\n\ndata: [DONE]\n\n',
     "empty done": b"data: [DONE]\n\n",
     "page": b"<!doctype html><title>Sign in</title>",
     "packed": b"\x1f\x8b",

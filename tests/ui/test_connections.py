@@ -136,6 +136,22 @@ async def test_a_temporary_chat_says_so_too(home: Home, ben: Person, upstream: U
     await until(lambda: "Stays on this computer. Check what matters." in texts(tab))
 
 
+async def test_hundreds_of_models_are_listed_when_they_are_asked_for(
+    home: Home, ada: Person, upstream: Upstream
+) -> None:
+    upstream.models = tuple(f"org/model-{number:03}" for number in range(300))
+    await home.services.connections.set_allowed(True)
+    await home.services.connections.add(entered(upstream))
+    tab = await ada.at("/models")
+    await until(lambda: "295 more" in texts(tab))
+    assert "org/model-004" in texts(tab) and "org/model-005" not in texts(tab)
+    rest = next(each for each in elements(tab, Element) if each.tag == "details" and "nk-find-rest" in each.classes)
+    for _ in range(2):
+        trigger(rest, "toggle")
+        await until(lambda: "org/model-299" in texts(tab))
+    assert texts(tab).count("org/model-299") == 1
+
+
 async def test_others_than_admins_see_no_connections(ben: Person) -> None:
     async with ben.http() as browser:
         assert (await browser.get("/models")).status_code == 404

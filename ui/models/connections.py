@@ -26,6 +26,7 @@ from ui.models.connection_form import ConnectionForm
 from ui.words import brief, context, date, speed
 
 T = TypeVar("T")
+Line = tuple[ConnectionModel, ModelEntry | None, float | None]      # with its speed, in tokens/s
 
 WRONG = (AppError, EngineError, StoreError)
 NUM_SHOWN = 5       # models of a connection, until all are asked for
@@ -159,10 +160,19 @@ class ConnectionRow:
             for line in lines[:NUM_SHOWN]:
                 self._model(*line)
             if len(lines) > NUM_SHOWN:
-                with tag("details", "nk-find-rest"):
-                    tag("summary", "", t("connection-rest", count=len(lines) - NUM_SHOWN))
-                    for line in lines[NUM_SHOWN:]:
-                        self._model(*line)
+                self._rest(lines[NUM_SHOWN:])
+
+    def _rest(self, lines: list[Line]) -> None:
+        """Made when somebody opens it: there may be hundreds, for each of which an open page takes its time."""
+        with tag("details", "nk-find-rest") as rest:
+            tag("summary", "", t("connection-rest", count=len(lines)))
+
+        def fill() -> None:
+            with rest:
+                while lines:
+                    self._model(*lines.pop(0))
+
+        rest.on("toggle", fill, args=[])
 
     def _model(self, led: ConnectionModel, entry: ModelEntry | None, rate: float | None) -> None:
         """One line. Without an entry it cannot be used now."""

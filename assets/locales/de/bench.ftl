@@ -10,6 +10,7 @@ bench-running = Es wird schon ein Modell gemessen. Das Ende abwarten, oder es an
 bench-none = Diese Messung gibt es nicht. Vielleicht wurde inzwischen eine andere begonnen, oder der Server neu gestartet.
 bench-changed = { $model } wurde zwischendurch neu geladen, mit anderen Einstellungen oder weniger Speicher; die Zahlen passen nicht zusammen. Noch einmal messen.
 bench-gave-way = { $model } hat einem Modell Platz gemacht, nach dem jemand gefragt hat, und wurde nicht zu Ende gemessen. In Ruhe noch einmal messen.
+bench-empty = { $model } hat eine Antwort ohne ein Wort gegeben, also gab es nichts zu messen. Andere Fragen nehmen, oder ein anderes Modell.
 bench-too-long = Keine der Fragen passt mit ihrer Antwort in die { $tokens } Tokens des Modells. Kürzere Fragen nehmen, oder kürzere Antworten.
 bench-costs-wrong = Einen Betrag ab 0 angeben, etwa 0,32.
 

@@ -112,6 +112,7 @@ engine-elsewhere-garbage = { $connection } hat etwas gesendet, das keine Antwort
 engine-elsewhere-huge = { $connection } hat in einer Antwort mehr als { $size } gesendet; sie wurde aufgegeben. Bitte weniger verlangen.
 engine-elsewhere-key = { $connection } nimmt den Schlüssel nicht an (HTTP { $status }): { $detail }. Ein Admin kann auf der Seite „Modelle“ einen anderen eingeben.
 engine-elsewhere-busy = { $connection } hat zu viel zu tun (HTTP { $status }). In { $seconds } s noch einmal versuchen.
+engine-elsewhere-locked = Schlüssel oder Header von { $connection } sind nicht mehr lesbar, weil secrets.key im Datenordner fehlt oder eine andere ist. Bitte die Datei zurücklegen, oder die Verbindung entfernen und neu anlegen.
 engine-elsewhere-redirect = { $connection } verweist auf { $target }; dorthin wurde nichts gesendet. Wenn das stimmt, bitte diese Adresse eingeben.
 engine-elsewhere-refused = { $connection } hat die Anfrage abgelehnt: { $detail }
 engine-elsewhere-status = { $connection } hat mit HTTP { $status } geantwortet: { $detail }

@@ -11,6 +11,7 @@ bench-running = A model is being measured already. Wait for its end, or stop it.
 bench-none = There is no such measurement. Another may have been begun since, or the server has started anew.
 bench-changed = { $model } was loaded anew in between, with other settings or less memory, so its figures are of two kinds. Measure again.
 bench-gave-way = { $model } made room for a model that somebody asked for, so it was not measured to the end. Measure again when it is quiet.
+bench-empty = { $model } gave an answer without a word, so there was nothing to measure. Take other prompts, or another model.
 bench-too-long = None of the prompts fits into the model’s { $tokens } tokens with its answer. Take shorter ones, or shorter answers.
 bench-costs-wrong = Give an amount of 0 or more, as 0.32.
 

@@ -112,6 +112,7 @@ engine-elsewhere-garbage = { $connection } sent what is no answer of OpenAI's AP
 engine-elsewhere-huge = { $connection } sent more than { $size } in one answer, so it was given up. Ask for less.
 engine-elsewhere-key = { $connection } does not take the key (HTTP { $status }): { $detail }. An admin can enter another on the page Models.
 engine-elsewhere-busy = { $connection } has too much to do (HTTP { $status }). Try again in { $seconds } s.
+engine-elsewhere-locked = The key or the headers of { $connection } cannot be read any more, because secrets.key in the data folder is gone or another. Put that file back, or remove the connection and add it anew.
 engine-elsewhere-redirect = { $connection } sends requests on to { $target }, where nothing was sent. If that is right, enter that address.
 engine-elsewhere-refused = { $connection } refused the request: { $detail }
 engine-elsewhere-status = { $connection } answered with HTTP { $status }: { $detail }
