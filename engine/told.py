@@ -248,7 +248,8 @@ SENTENCES: Final[Mapping[str, str]] = {
     ),
     "elsewhere-huge": "{connection} sent more than {size} in one answer, so it was given up. Ask for less.",
     "elsewhere-key": (
-        "{connection} does not take the key (HTTP {status}): {detail}. An admin can enter another on the page Models."
+        "{connection} does not take the key (HTTP {status}). An admin can enter another on the page Models. It says: "
+        "{detail}"
     ),
     "elsewhere-busy": "{connection} has too much to do (HTTP {status}). Try again in {seconds} s.",
     "elsewhere-locked": (
@@ -261,6 +262,7 @@ SENTENCES: Final[Mapping[str, str]] = {
     "elsewhere-refused": "{connection} refused the request: {detail}",
     "elsewhere-status": "{connection} answered with HTTP {status}: {detail}",
     "elsewhere-said": "{connection} gave up its answer: {detail}",
+    "elsewhere-switched-off": "{connection} was switched off meanwhile, so no more is asked of it.",
     "elsewhere-no-endpoint": "No connection leads to {model} now. An admin can switch one on, on the page Models.",
     "elsewhere-no-continue": (
         "{connection} cannot go on with an answer that was begun. Ask for another answer instead."

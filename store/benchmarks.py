@@ -24,6 +24,12 @@ def newest_first(session: Session, limit: int) -> list[Benchmark]:
     return list(session.exec(newest))
 
 
+def newest_of(session: Session, model_id: str, model_version: str) -> list[Benchmark]:
+    """Of this very version."""
+    of_it = select(Benchmark).where(Benchmark.model_id == model_id, Benchmark.model_version == model_version)
+    return list(session.exec(of_it.order_by(col(Benchmark.created_at).desc(), col(Benchmark.id))))
+
+
 def first_questions(session: Session, user_id: str, limit: int) -> list[str]:
     """Of a person's oldest chats, each text once: new chats do not change them, so that runs can be compared."""
     first = (

@@ -19,6 +19,7 @@ import structlog
 
 from app.errors import AppError
 from app.language import Said
+from app.services.bench_history import is_readable, levels_of
 from app.services.engines import EngineRegistry
 from app.services.model_facts import version_of
 from engine.errors import EngineError, ModelLoadError
@@ -27,7 +28,7 @@ from engine.gguf import read_header
 from engine.hardware import Machine, inspect_machine
 from engine.load import choose_gpu
 from engine.speed import bytes_per_token, expected_tokens_per_s, measure_bandwidth
-from store import figures, models, settings
+from store import benchmarks, figures, models, settings
 from store.database import Database
 from store.errors import StoreError
 from store.tables import Model
@@ -88,11 +89,20 @@ class ModelSpeeds:
         measured = await self._measured([model])
         if own := measured.get(model.id):
             return Speed(median(own), Said("speed-by-answers", count=len(own)))
+        if (run := await self._run_alone(model)) is not None:
+            return run
         if model.file_format != "gguf" or await self._is_on_gpu(model):
             return None
         num_bytes = await self._bytes_per_token(model)
         rate = await self.rate() if num_bytes else None
         return rate.speed(num_bytes) if rate else None
+
+    async def _run_alone(self, model: Model) -> Speed | None:
+        """Of the latest measurement of this very version that had one client at a time and nobody beside it."""
+        rows = await self._db.read(benchmarks.newest_of, model.id, version_of(model))
+        levels = (level for row in rows if is_readable(row) for level in levels_of(row))
+        alone = next((level for level in levels if level.concurrency == 1 and not level.is_disturbed), None)
+        return Speed(alone.stream_tokens_per_s.median, Said("speed-by-run")) if alone else None
 
     async def elsewhere(self, models: Sequence[Model]) -> dict[str, float]:
         """Tokens a second of those that are elsewhere and have answered here; nothing is foretold of the others."""

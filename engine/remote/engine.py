@@ -1,7 +1,8 @@
 """A model elsewhere as an Engine: asks the first of its endpoints that answers. On the event loop; it computes nothing.
 
-Which endpoints there are is asked before each request, so that what an admin switches off is asked no more. One that
-failed lately comes last. Until the first word has come another one may stand in; from then on the answer is its own.
+Which endpoints there are is asked before each request, so that what an admin switches off is asked no more, and again
+while an answer is written, which ends then. One that failed lately comes last. Until the first word has come another
+one may stand in; from then on the answer is its own.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from engine.remote.wire import Wire
 from engine.told import Told
 
 COOLS_S = 30.0                  # that an endpoint comes after the others, once it has failed
+LOOKS_AGAIN_S = 2.0             # while an answer is written: whether its endpoint may still be asked
 COUNTED_FROM = 0.5              # of the window: below that an estimate will do
 
 Endpoints = Callable[[], Awaitable[Sequence[Endpoint]]]     # in order; none: no connection leads to the model
@@ -146,15 +148,23 @@ class RemoteEngine:
                         continue
                     self._succeeded(link.endpoint, time.monotonic() - began_s)
                     yield replace(self._counted(first), connection=link.endpoint.address.name)
+                    looked_s = time.monotonic()
                     try:
                         async for delta in deltas:
                             yield self._counted(delta)
+                            if time.monotonic() - looked_s > LOOKS_AGAIN_S:
+                                await self._check_is_on(link.endpoint)
+                                looked_s = time.monotonic()
                     except EndpointError as error:
                         self._failed(link.endpoint, error)
                         raise
                     return
         finally:
             self._num_running -= 1
+
+    async def _check_is_on(self, endpoint: Endpoint) -> None:
+        if all(each.connection_id != endpoint.connection_id for each in await self._endpoints()):
+            raise EngineFailed(Told("elsewhere-switched-off", connection=endpoint.address.name))
 
     async def _until_closed(self, deltas: AsyncGenerator[Delta, None]) -> AsyncGenerator[Delta, None]:
         """Each wait for the next delta is a task of its own, so that `close` can end it."""

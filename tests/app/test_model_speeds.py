@@ -19,10 +19,11 @@ from engine.fit import Fit, Verdict
 from engine.hardware import Machine, inspect_machine
 from engine.load import load_engine
 from engine.speed import expected_tokens_per_s
-from store import settings
+from store import benchmarks, settings
 from store.figures import answer_speeds
 from store.tables import Conversation, Message, MessageRole, MessageStatus, Model
 from tests.app.house import PASSWORD
+from tests.app.measured import run_of
 from tests.engine.tiny_gguf import write_tiny_gguf
 
 BANDWIDTH = 20e9
@@ -78,6 +79,25 @@ async def test_what_it_has_written_here_says_more_than_any_reckoning(
     speed = await services.model_speeds.of(model)
     assert speed is not None
     assert (speed.told, speed.rests_on) == (44, "Measured: 3 answers that it has written here of late.")
+
+
+async def test_what_was_measured_of_this_very_file_counts_until_it_has_answered(
+    services: Services, user_id: str, tmp_path: Path, measuring: Measuring
+) -> None:
+    model = await _tiny(services, tmp_path / "a.gguf")
+    await services.db.run(benchmarks.add, [
+        run_of(model.id, id="another", model_version="another file of that name"),
+        run_of(model.id, levels=(4,), id="many", model_version=version_of(model)),
+    ])
+    speed = await services.model_speeds.of(model)
+    assert speed is not None and "Reckoned" in speed.rests_on
+    await services.db.run(benchmarks.add, [run_of(model.id, id="alone", model_version=version_of(model))])
+    speed = await services.model_speeds.of(model)
+    assert speed is not None
+    assert (speed.told, speed.rests_on) == (100, "Measured here, one question at a time.")
+    await _answered(services, user_id, model, 40, 44, 48)
+    speed = await services.model_speeds.of(model)
+    assert speed is not None and speed.told == 44
 
 
 async def test_where_it_has_not_written_bandwidth_says_it_corrected_by_others(

@@ -273,6 +273,20 @@ async def test_what_is_switched_off_is_asked_no_more(far: Far, upstream: Upstrea
     assert not upstream.asked
 
 
+async def test_what_is_switched_off_while_it_writes_is_read_no_further(
+    far: Far, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.remote.engine.LOOKS_AGAIN_S", 0.0)
+    upstream.fault = "held"
+    async with aclosing(far.engine.chat(ask())) as deltas:
+        await anext(deltas)
+        far.is_on = False
+        upstream.released.set()
+        with pytest.raises(EngineFailed, match="Server 0 was switched off meanwhile"):
+            async for _ in deltas:
+                pass
+
+
 async def test_tools_are_tried_before_they_are_relied_on(far: Far, upstream: Upstream) -> None:
     asked = replace(ask(), tools=(TOOL,))
     for _ in range(2):
