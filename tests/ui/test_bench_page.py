@@ -153,7 +153,7 @@ async def test_a_run_of_the_same_day_is_told_by_its_hour(home: Home, ada: Person
     row = run_of("parrot")
     later = again(row, 1.0, run_id="second", id="later", created_at=row.created_at + timedelta(minutes=5))
     await home.services.db.run(benchmarks.add, [row, later])
-    assert _says(await ada.at(PATH), f"As on {moment(row.created_at.astimezone())}")
+    assert _says(await ada.at(PATH), f"No faster or slower than on {moment(row.created_at.astimezone())}")
 
 
 async def test_money_is_kept_and_reckoned_in_every_tab(home: Home, ada: Person) -> None:
