@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from store.database import Database
+from tests.engine.upstream import Upstream
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -31,3 +32,11 @@ def database(tmp_path: Path, new_database_file: Path) -> Iterator[Database]:
     opened = Database.open(Path(shutil.copy(new_database_file, folder)))
     yield opened
     opened.close()
+
+
+@pytest.fixture
+def upstream() -> Iterator[Upstream]:
+    """A server elsewhere that does right, unless it is told to do wrong."""
+    server = Upstream()
+    yield server
+    server.close()

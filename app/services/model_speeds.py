@@ -1,7 +1,8 @@
 """How fast a model writes on this machine, or should, before anybody has waited for it. On the event loop.
 
-By the answers that it has written here; where there are none, by the bytes of weights that each token reads and this
-machine's memory bandwidth, corrected by how other models keep to that here. Of layers on a GPU nothing is foretold.
+By the answers that it has written here, or what was measured of it; where there is neither, by the bytes of weights
+that each token reads and this machine's memory bandwidth, corrected by how other models keep to that here. Of layers
+on a GPU nothing is foretold.
 """
 
 from __future__ import annotations

@@ -17,13 +17,6 @@ ASK = {"model": "big", "messages": [{"role": "user", "content": "Hello"}]}
 
 
 @pytest.fixture
-def upstream() -> Iterator[Upstream]:
-    server = Upstream()
-    yield server
-    server.close()
-
-
-@pytest.fixture
 def allowed(house: House) -> Iterator[House]:
     house.do(house.services.connections.set_allowed(True))
     yield house

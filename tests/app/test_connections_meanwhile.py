@@ -20,13 +20,6 @@ from tests.engine.upstream import KEY, WORDS, Upstream
 
 
 @pytest.fixture
-def upstream() -> Iterator[Upstream]:
-    server = Upstream()
-    yield server
-    server.close()
-
-
-@pytest.fixture
 def second() -> Iterator[Upstream]:
     server = Upstream()
     yield server

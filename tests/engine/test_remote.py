@@ -63,13 +63,6 @@ class Far:
 
 
 @pytest.fixture
-def upstream() -> Iterator[Upstream]:
-    server = Upstream()
-    yield server
-    server.close()
-
-
-@pytest.fixture
 def second() -> Iterator[Upstream]:
     server = Upstream(words="The second one.")
     yield server

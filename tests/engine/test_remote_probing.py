@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -15,13 +15,6 @@ from engine.remote.wire import Patience, Wire
 from tests.engine.upstream import KEY, Upstream
 
 HURRY = Patience(connect_s=2.0, first_s=2.0, idle_s=2.0, short_s=2.0)
-
-
-@pytest.fixture
-def upstream() -> Iterator[Upstream]:
-    server = Upstream()
-    yield server
-    server.close()
 
 
 @pytest_asyncio.fixture
