@@ -44,6 +44,7 @@ class Progress:
         self._changed.pop(saver.generation.message_id, None)
         if self._saving is not None:
             await asyncio.wait({self._saving})
+            self._changed.pop(saver.generation.message_id, None)        # one that failed would be tried again
 
     def _begin(self) -> None:
         self._timer = None
