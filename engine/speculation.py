@@ -38,12 +38,16 @@ class Speculation:
         Where several proposers have a guess, that counts from which most is to be gained.
         """
         wanted: dict[Proposer, dict[Sequence, int]] = {}
-        costs = {proposer: each.of_proposals(len(limits)) for proposer, each in self._costs.items()}
+        self._asked = []
+        known = {proposer: each.of_proposals(len(limits)) for proposer, each in self._costs.items()}
+        costs = {proposer: cost for proposer, cost in known.items() if cost is not None and cost.can_pay}
+        if not costs:                   # nobody's text is even looked at: with many sequences that alone takes a while
+            return {}
         for sequence, limit in limits.items():
             most = 0.0
             for proposer, cost in costs.items():
-                chance = 0.0 if cost is None else proposer.chance(sequence)
-                if cost is None or not (num_tokens := num_worthwhile(chance, cost, limit)):
+                chance = proposer.chance(sequence)
+                if not (num_tokens := num_worthwhile(chance, cost, limit)):
                     continue
                 gain = cost.gain(chance, num_tokens)
                 if gain > most:
@@ -76,6 +80,11 @@ class Cost:
 
     surcharge: float
     per_token: float
+
+    @property
+    def can_pay(self) -> bool:
+        """Where every guess came true."""
+        return self.gain(1.0, MAX_PROPOSED) > 0.0
 
     def gain(self, chance: float, num_tokens: int) -> float:
         """Tokens to be gained, each right with `chance` if all before it are."""

@@ -21,10 +21,8 @@ import torch
 from torch import Tensor
 
 from engine.backends.torch.decoder import Decoder
-from engine.backends.torch.kernels import add_norm, linear, rotate_and_write, silu_mul
-from engine.backends.torch.paged_attention import PagedAttention
+from engine.backends.torch.graph_layers import GraphLayers
 from engine.backends.torch.paged_kv import BLOCK_SIZE, PagedKv
-from engine.backends.torch.quantised_kernels import product
 from engine.backends.torch.token_rows import TokenRows, are_next_tokens
 from engine.batch import BatchRow
 from engine.speculation import MAX_PROPOSED
@@ -51,9 +49,7 @@ class _Launched:
 
 class GraphDecoder:
     def __init__(self, decoder: Decoder, kv: PagedKv, *, max_num_seqs: int, max_model_len: int) -> None:
-        config, device = decoder.config, decoder.weights.embedding.device
-        self._decoder = decoder
-        self._kv = kv
+        device = decoder.weights.embedding.device
         self._spare_block = kv.num_blocks - 1       # which no sequence gets
         self._max_rows = min(max(2 * max_num_seqs, 1 + MAX_PROPOSED), BUCKETS[-1])      # of one token each
         self._width = -(-max_model_len // BLOCK_SIZE)
@@ -62,27 +58,15 @@ class GraphDecoder:
         self._tables = self._tables_here.to(device)
         self._num_known: dict[int, int] = {}        # blocks of each slot's table that are on the device
         self._tables_came = torch.cuda.Event()
-        # Token ids, positions and slots; of the step before: rows in the place of ids.
+        # Token ids, positions and slots; -1 - i in the place of an id: what the step before chose for its row i.
         self._inputs = torch.zeros(3, self._max_rows, dtype=torch.int32, device=device)
-        self._coming = torch.zeros_like(self._inputs)
         # What is copied asynchronously lies in turn in two places: one is still on its way while the other is written.
         self._inputs_here = [torch.zeros(3, self._max_rows, dtype=torch.int32).pin_memory() for _ in range(2)]
         self._tokens_here = [torch.zeros(self._max_rows, dtype=torch.int64).pin_memory() for _ in range(2)]
         self._turn = 0
         self._ahead: _Launched | None = None        # the step after the last one, where it runs already
-        rows = self._max_rows
-
-        def buffer(size: int) -> Tensor:
-            return torch.empty(rows, size, dtype=decoder.weights.embedding.dtype, device=device)
-
-        self._hidden, self._normed = buffer(config.hidden_size), buffer(config.hidden_size)
-        self._mixed, self._activated = buffer(config.num_heads * config.head_dim), buffer(config.intermediate_size)
-        self._logits = torch.empty(rows, config.vocab_size, dtype=torch.float32, device=device)
-        self._best = torch.zeros(rows, dtype=torch.int64, device=device)
-        self._chosen = torch.zeros_like(self._best)
-        processors = torch.cuda.get_device_properties(device).multi_processor_count
-        self._attend = PagedAttention(rows, config.num_heads, config.head_dim, processors, device)
-        self._graphs: dict[int, torch.cuda.CUDAGraph] = {}
+        self._layers = GraphLayers(decoder, kv, self._tables, max_rows=self._max_rows)
+        self._graphs: dict[tuple[int, bool], torch.cuda.CUDAGraph] = {}     # by number of rows, and `are_each_anothers`
 
     def takes(self, rows: Sequence[BatchRow]) -> bool:
         return are_next_tokens(rows, self._max_rows)
@@ -96,15 +80,15 @@ class GraphDecoder:
     def forward(self, rows: Sequence[BatchRow]) -> Tensor:
         """float32 logits [tokens, vocab], valid until the next call."""
         self._ahead = None
-        self._launch(rows)
-        return self._logits[: sum(len(row.token_ids) for row in rows)]
+        self._replay(TokenRows.of(rows), rows)
+        return self._layers.logits[: sum(len(row.token_ids) for row in rows)]
 
     def likeliest(self, rows: Sequence[BatchRow]) -> list[list[int]]:
         """The likeliest token after each of every row's. The step after this one is launched before this one's tokens
         are waited for: they are taken from the device, so that it need not stand still while Python thinks.
         """
         ahead, self._ahead = self._ahead, None
-        launched = ahead if ahead is not None and ahead.is_of(rows) else self._launch(rows)
+        launched = ahead if ahead is not None and ahead.is_of(rows) else self._replay(TokenRows.of(rows), rows)
         following = self._launch_after(launched, rows) if self._can_go_on(rows) else None
         launched.is_done.synchronize()
         found: list[int] = launched.tokens_here[: launched.size].tolist()
@@ -124,36 +108,25 @@ class GraphDecoder:
             for row in rows
         )
 
-    def _launch(self, rows: Sequence[BatchRow]) -> _Launched:
-        """A step whose tokens Python has."""
-        tokens = TokenRows.of(rows)
-        size = self._size(len(tokens.token_ids))
-        self._bring_tables(rows)
-        self._inputs.copy_(self._fill_inputs(tokens, size), non_blocking=True)
-        return self._replay(size, tokens)
-
     def _launch_after(self, last: _Launched, rows: Sequence[BatchRow]) -> _Launched:
         """The step of the tokens that `last` is choosing, for these of its rows."""
         coming = TokenRows(
-            token_ids=[last.row_of[row.slot] for row in rows], positions=[row.position + 1 for row in rows],
+            token_ids=[-1 - last.row_of[row.slot] for row in rows], positions=[row.position + 1 for row in rows],
             slots=[row.slot for row in rows],
         )
-        size = self._size(len(rows))
-        self._bring_tables(rows)
-        self._coming.copy_(self._fill_inputs(coming, size), non_blocking=True)
-        torch.index_select(self._best, 0, self._coming[0], out=self._chosen)
-        self._inputs[0].copy_(self._chosen)
-        self._inputs[1:].copy_(self._coming[1:])
-        return self._replay(size, coming)
+        return self._replay(coming, rows)
 
-    def _replay(self, size: int, tokens: TokenRows) -> _Launched:
+    def _replay(self, tokens: TokenRows, rows: Sequence[BatchRow]) -> _Launched:
+        size, kind = self._size(len(tokens.token_ids)), len(tokens.token_ids) == len(rows)
+        self._bring_tables(rows)
+        self._inputs.copy_(self._fill_inputs(tokens, size), non_blocking=True)
         self._turn = 1 - self._turn
         tokens_here, is_done = self._tokens_here[self._turn], torch.cuda.Event()
         with torch.inference_mode():
-            if size not in self._graphs:
-                self._graphs[size] = self._capture(size)
-            self._graphs[size].replay()
-            tokens_here.copy_(self._best, non_blocking=True)
+            if (size, kind) not in self._graphs:
+                self._graphs[size, kind] = self._capture(size, are_each_anothers=kind)
+            self._graphs[size, kind].replay()
+            tokens_here.copy_(self._layers.best, non_blocking=True)
         is_done.record()
         return _Launched(size, tokens.firsts, tokens_here, is_done)
 
@@ -182,49 +155,18 @@ class GraphDecoder:
         self._tables.copy_(self._tables_here, non_blocking=True)
         self._tables_came.record()
 
-    def _capture(self, size: int) -> torch.cuda.CUDAGraph:
+    def _capture(self, size: int, *, are_each_anothers: bool) -> torch.cuda.CUDAGraph:
+        def step() -> None:
+            self._layers.step(self._inputs[:, :size], are_each_anothers=are_each_anothers)
+
+        chosen = self._layers.best.clone()          # which the step may begin with, and the rehearsal writes over
         stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):             # kernels are compiled and libraries warmed up outside of the graph
-            self._step(size)
+            step()
         torch.cuda.current_stream().wait_stream(stream)
+        self._layers.best.copy_(chosen)
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
-            self._step(size)
+            step()
         return graph
-
-    def _step(self, size: int) -> None:
-        decoder, config, weights = self._decoder, self._decoder.config, self._decoder.weights
-        token_ids, positions, slots = self._inputs[:, :size]
-        hidden, normed, mixed = self._hidden[:size], self._normed[:size], self._mixed[:size]
-        activated = self._activated[:size]
-        torch.index_select(weights.embedding, 0, token_ids, out=hidden)
-        blocks = self._tables[slots, positions // BLOCK_SIZE]
-        if config.embedding_scale != 1.0:
-            hidden.mul_(config.embedding_scale)
-        result: Tensor | None = None
-        for index, layer in enumerate(weights.layers):
-            cache, scales, attention = self._kv.layers[index], self._kv.scales(index), config.layers[index]
-            add_norm(result, hidden, layer.input_norm, normed, config.norm_eps)
-            qkv = product(normed, layer.qkv, layer.qkv_bias)
-            norms = (layer.q_norm, layer.k_norm) if layer.q_norm is not None and layer.k_norm is not None else None
-            rotate_and_write(
-                qkv, cache, blocks, positions, decoder.rotary(index), norms, num_heads=config.num_heads,
-                eps=config.norm_eps, scales=scales,
-            )
-            self._attend(
-                qkv, cache, self._tables, slots, positions, mixed, scale=decoder.scale,
-                softcap=config.attention_softcap, window=attention.window, scales=scales,
-            )
-            result = product(mixed, layer.out, layer.out_bias)
-            add_norm(result, hidden, layer.block_norm, normed, config.norm_eps)
-            silu_mul(product(normed, layer.gate_up, layer.gate_up_bias), activated)
-            result = product(activated, layer.down, layer.down_bias)
-        add_norm(result, hidden, weights.final_norm, normed, config.norm_eps)
-        logits = self._logits[:size]
-        logits.copy_(linear(normed, weights.head))
-        if config.logits_divisor != 1.0:
-            logits.div_(config.logits_divisor)
-        if config.final_softcap:
-            logits.div_(config.final_softcap).tanh_().mul_(config.final_softcap)
-        torch.argmax(logits, dim=-1, out=self._best[:size])

@@ -1,7 +1,8 @@
 """What torch has no fast form of, in Triton: norms, rotation with the cache's writing; attention is in
 paged_attention.py.
 
-Each has its plain form in decoder.py, and is compared with it. `GraphDecoder` launches them, in one CUDA graph a step.
+Each has its plain form in operations.py, and is compared with it. `GraphLayers` launches them, in one CUDA graph a
+step; products of few rows have kernels of their own, few_rows.py.
 """
 
 # mypy: disable-error-code="no-untyped-def, untyped-decorator"
@@ -18,6 +19,45 @@ from torch import Tensor
 from engine.backends.torch.paged_kv import BLOCK_SIZE, LEAST_SCALE
 
 MANY_ROWS = 64              # fill the device, though a program has eight heads
+LOGITS_AT_ONCE = 4096
+
+
+@triton.jit
+def _enter(
+    tokens, chosen, embedding, factor, hidden, norm, scaled, squares, SIZE: tl.constexpr, WIDTH: tl.constexpr,
+    LEAVES: tl.constexpr, SUMS: tl.constexpr, MOST: tl.constexpr,
+):
+    row = tl.program_id(0)
+    token = tl.load(tokens + row)
+    if token < 0:
+        token = tl.load(chosen - 1 - token).to(tl.int32)
+    at = tl.arange(0, WIDTH)
+    inside = at < SIZE
+    value = tl.load(embedding + token.to(tl.int64) * SIZE + at, mask=inside, other=0.0)
+    value = (value.to(tl.float32) * factor).to(hidden.dtype.element_ty)
+    tl.store(hidden + row * SIZE + at, value, mask=inside)
+    if LEAVES:
+        full = value.to(tl.float32)
+        weight = tl.load(norm + at, mask=inside, other=0.0).to(tl.float32)
+        tl.store(scaled + row * SIZE + at, (full * weight).to(scaled.dtype.element_ty), mask=inside)
+        part = tl.arange(0, SUMS)
+        tl.store(squares + part * MOST + row, tl.where(part == 0, tl.sum(full * full, 0), 0.0))
+
+
+def enter(
+    tokens: Tensor, chosen: Tensor, embedding: Tensor, factor: float, hidden: Tensor,
+    left: tuple[Tensor, Tensor, Tensor] | None = None,
+) -> None:
+    """`hidden` [rows, size] = the embeddings of `tokens` int32 [rows], times `factor`. A token below zero, -1 - i, is
+    the one that the step before chose for its row i, `chosen[i]`. `left`: see few_rows.py.
+    """
+    size = embedding.shape[1]
+    norm, scaled, squares = left or (hidden, hidden, hidden)
+    _enter[(len(tokens),)](
+        tokens, chosen, embedding, factor, hidden, norm, scaled, squares, SIZE=size,
+        WIDTH=triton.next_power_of_2(size), LEAVES=left is not None, SUMS=len(squares) if left is not None else 1,
+        MOST=squares.shape[1], num_warps=4,
+    )
 
 
 @triton.jit
@@ -103,6 +143,31 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 
 @triton.jit
+def turned_heads(
+    start, there, is_query, position, cosines, sines, q_weight, k_weight, half, eps, HEAD: tl.constexpr,
+    NORMS: tl.constexpr,
+):
+    """[heads, HEAD] from `start` [heads, 1], normed where `NORMS`, and turned: in the type that they are kept in."""
+    at = tl.arange(0, HEAD)[None, :]
+    partner = tl.where(at < half, at + half, tl.where(at < 2 * half, at - half, at))
+    kind = start.dtype.element_ty
+    value = tl.load(start + at, mask=there, other=0.0).to(tl.float32)
+    other = tl.load(start + partner, mask=there, other=0.0).to(tl.float32)
+    if NORMS:
+        scale = tl.rsqrt(tl.sum(value * value, 1) / HEAD + eps)[:, None]
+        weight = tl.where(is_query, tl.load(q_weight + at), tl.load(k_weight + at)).to(tl.float32)
+        turned_weight = tl.where(is_query, tl.load(q_weight + partner), tl.load(k_weight + partner)).to(tl.float32)
+        value = ((value * scale).to(kind).to(tl.float32) * weight).to(kind).to(tl.float32)
+        other = ((other * scale).to(kind).to(tl.float32) * turned_weight).to(kind).to(tl.float32)
+    turn = tl.where(at < half, at, at - half)
+    turns = at < 2 * half
+    cos = tl.load(cosines + position * half + turn, mask=turns, other=1.0)
+    sin = tl.load(sines + position * half + turn, mask=turns, other=0.0)
+    sign = tl.where(at < half, -1.0, 1.0)
+    return tl.where(turns, value * cos + sign * other * sin, value).to(kind)
+
+
+@triton.jit
 def _rotate_and_write(
     qkv, cache, scales, blocks, positions, cosines, sines, q_weight, k_weight, half, eps,
     HEADS: tl.constexpr, KV_HEADS: tl.constexpr, HEAD: tl.constexpr, BLOCK: tl.constexpr, NORMS: tl.constexpr,
@@ -114,22 +179,9 @@ def _rotate_and_write(
     position = tl.load(positions + row)
     at = tl.arange(0, HEAD)[None, :]
     start = qkv + row.to(tl.int64) * (HEADS + 2 * KV_HEADS) * HEAD + head * HEAD
-    partner = tl.where(at < half, at + half, tl.where(at < 2 * half, at - half, at))
-    value = tl.load(start + at, mask=there, other=0.0).to(tl.float32)
-    other = tl.load(start + partner, mask=there, other=0.0).to(tl.float32)
-    if NORMS:
-        scale = tl.rsqrt(tl.sum(value * value, 1) / HEAD + eps)[:, None]
-        weight = tl.where(head < HEADS, tl.load(q_weight + at), tl.load(k_weight + at)).to(tl.float32)
-        turned_weight = tl.where(head < HEADS, tl.load(q_weight + partner), tl.load(k_weight + partner)).to(tl.float32)
-        kind = qkv.dtype.element_ty
-        value = ((value * scale).to(kind).to(tl.float32) * weight).to(kind).to(tl.float32)
-        other = ((other * scale).to(kind).to(tl.float32) * turned_weight).to(kind).to(tl.float32)
-    turn = tl.where(at < half, at, at - half)
-    turns = at < 2 * half
-    cos = tl.load(cosines + position * half + turn, mask=turns, other=1.0)
-    sin = tl.load(sines + position * half + turn, mask=turns, other=0.0)
-    sign = tl.where(at < half, -1.0, 1.0)
-    turned = tl.where(turns, value * cos + sign * other * sin, value).to(qkv.dtype.element_ty)
+    turned = turned_heads(
+        start, there, head < HEADS, position, cosines, sines, q_weight, k_weight, half, eps, HEAD, NORMS
+    )
     tl.debug_barrier()              # all of the heads is read before any of them is written
     tl.store(start + at, turned, mask=there)
     is_key = there & (head >= HEADS)
@@ -206,3 +258,43 @@ def gather(
         BLOCK=BLOCK_SIZE, QUANTISED=scales is not None, num_warps=1,
     )
     return keys, values
+
+
+@triton.jit
+def _best_of_part(logits, bests, places, SIZE, PART: tl.constexpr):
+    row = tl.program_id(0)
+    part = tl.program_id(1)
+    at = part * PART + tl.arange(0, PART)
+    values = tl.load(logits + row.to(tl.int64) * SIZE + at, mask=at < SIZE, other=float("-inf"))
+    best, place = tl.max(values, 0, return_indices=True)
+    tl.store(bests + row * tl.num_programs(1) + part, best)
+    tl.store(places + row * tl.num_programs(1) + part, part * PART + place)
+
+
+@triton.jit
+def _best_of_parts(bests, places, out, NUM_PARTS: tl.constexpr, WIDTH: tl.constexpr):
+    row = tl.program_id(0)
+    part = tl.arange(0, WIDTH)
+    values = tl.load(bests + row * NUM_PARTS + part, mask=part < NUM_PARTS, other=float("-inf"))
+    _, best = tl.max(values, 0, return_indices=True)
+    tl.store(out + row, tl.load(places + row * NUM_PARTS + best).to(tl.int64))
+
+
+class Likeliest:
+    """Of float32 logits, where there are so many that one program a row would take longer than all else."""
+
+    def __init__(self, max_rows: int, vocab_size: int, device: torch.device) -> None:
+        self._num_parts = triton.cdiv(vocab_size, LOGITS_AT_ONCE)
+        self._bests = torch.empty(max_rows, self._num_parts, dtype=torch.float32, device=device)
+        self._places = torch.empty(max_rows, self._num_parts, dtype=torch.int32, device=device)
+
+    def __call__(self, logits: Tensor, out: Tensor) -> None:
+        """`out` int64 [rows] = the first place of the highest in each row of `logits` [rows, vocab]."""
+        rows, size = logits.shape
+        _best_of_part[(rows, self._num_parts)](
+            logits, self._bests, self._places, size, PART=LOGITS_AT_ONCE, num_warps=4
+        )
+        _best_of_parts[(rows,)](
+            self._bests, self._places, out, NUM_PARTS=self._num_parts,
+            WIDTH=triton.next_power_of_2(self._num_parts), num_warps=1,
+        )

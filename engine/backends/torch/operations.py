@@ -193,5 +193,7 @@ class CudaOperations(PlainOperations):
 
             processors = torch.cuda.get_device_properties(device).multi_processor_count
             config = self._config
-            self._attention = PagedAttention(processors, config.num_heads, config.head_dim, processors, device)
+            self._attention = PagedAttention(
+                processors, config.num_heads, config.num_kv_heads, config.head_dim, processors, device
+            )
         return self._attention

@@ -1,4 +1,4 @@
-"""Attention of single tokens over the paged cache, in Triton; its plain form is in attention.py. `GraphDecoder`
+"""Attention of single tokens over the paged cache, in Triton; its plain form is in attention.py. `GraphLayers`
 launches it, in one CUDA graph a step.
 
 Sequences are found by slot: `slots[row]` leads to a row of `tables`, so that tables stay on the device.
@@ -9,11 +9,14 @@ Sequences are found by slot: `slots[row]` leads to a row of `tables`, so that ta
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import torch
 import triton
 import triton.language as tl
 from torch import Tensor
 
+from engine.backends.torch.kernels import turned_heads
 from engine.backends.torch.paged_kv import BLOCK_SIZE
 
 KEYS_AT_ONCE = 64           # tokens that a program reads in one go: four blocks
@@ -22,10 +25,11 @@ MAX_SPLITS = 16
 
 @triton.jit
 def _attend(
-    qkv, cache, scales, tables, slots, positions, out, partial, sums, table_width, scale, softcap, window,
+    qkv, cache, scales, tables, slots, positions, out, partial, sums, counters, table_width, scale, softcap, window,
+    cosines, sines, q_weight, k_weight, half, eps,
     HEADS: tl.constexpr, KV_HEADS: tl.constexpr, HEAD: tl.constexpr, BLOCK: tl.constexpr, GROUP: tl.constexpr,
-    CHUNK: tl.constexpr, SPLITS: tl.constexpr, CAPS: tl.constexpr, WINDOWS: tl.constexpr,
-    QUANTISED: tl.constexpr,
+    FEW: tl.constexpr, CHUNK: tl.constexpr, SPLITS: tl.constexpr, CAPS: tl.constexpr, WINDOWS: tl.constexpr,
+    QUANTISED: tl.constexpr, TURNS: tl.constexpr, NORMS: tl.constexpr,
 ):
     kv_head = tl.program_id(0)
     split = tl.program_id(1)
@@ -35,28 +39,50 @@ def _attend(
     member = tl.arange(0, GROUP)
     live = member < group
     head = kv_head * group + member
-    length = tl.load(positions + row) + 1
+    position = tl.load(positions + row)
+    length = position + 1
     table = tables + tl.load(slots + row) * table_width
-    query = tl.load(
-        qkv + (row.to(tl.int64) * (HEADS + 2 * KV_HEADS) + head)[:, None] * HEAD + at[None, :], mask=live[:, None],
-        other=0.0,
-    )
-    first = 0
-    if WINDOWS:
-        first = tl.maximum(length - window, 0) // CHUNK * CHUNK
-    num_chunks = tl.cdiv(length - first, CHUNK)
-    share = tl.cdiv(num_chunks, SPLITS) * CHUNK
-    begin = first + split * share
-    end = tl.minimum(begin + share, length)
+    start = qkv + row.to(tl.int64) * (HEADS + 2 * KV_HEADS) * HEAD
     highest = tl.full([GROUP], float("-inf"), tl.float32)
     total = tl.zeros([GROUP], tl.float32)
     mixed = tl.zeros([GROUP, HEAD], tl.float32)
+    if TURNS:
+        query = turned_heads(
+            start + head[:, None] * HEAD, live[:, None], live[:, None], position, cosines, sines, q_weight, k_weight,
+            half, eps, HEAD, NORMS
+        )
+        if split == 0:          # the new token itself is seen, and goes into the cache: nobody else reads it there yet
+            one = tl.arange(0, 1)[:, None]
+            key_start = start + (HEADS + kv_head + one) * HEAD
+            key = turned_heads(
+                key_start, one == 0, one > 0, position, cosines, sines, q_weight, k_weight, half, eps, HEAD, NORMS
+            )
+            value = tl.load(key_start + KV_HEADS * HEAD + at[None, :])
+            block = tl.load(table + position // BLOCK).to(tl.int64)
+            new = cache + ((block * KV_HEADS + kv_head) * 2 * BLOCK + position % BLOCK) * HEAD + at[None, :]
+            tl.store(new, key)
+            tl.store(new + BLOCK * HEAD, value)
+            highest = tl.sum(query.to(tl.float32) * key.to(tl.float32), 1) * scale
+            if CAPS:
+                highest = softcap * (2.0 / (1.0 + tl.exp(-2.0 * highest / softcap)) - 1.0)
+            total += 1.0
+            mixed += value.to(tl.float32)
+        cached = position
+    else:
+        query = tl.load(start + head[:, None] * HEAD + at[None, :], mask=live[:, None], other=0.0)
+        cached = length
+    first = 0
+    if WINDOWS:
+        first = tl.maximum(length - window, 0) // CHUNK * CHUNK
+    share = tl.cdiv(tl.cdiv(cached - first, CHUNK), SPLITS) * CHUNK
+    begin = first + split * share
+    end = tl.minimum(begin + share, cached)
     token = tl.arange(0, CHUNK)
-    for start in range(begin, end, CHUNK):
-        position = start + token
-        inside = position < end
-        block = tl.load(table + position // BLOCK, mask=inside, other=0).to(tl.int64)
-        place = (block * KV_HEADS + kv_head) * 2 * BLOCK + position % BLOCK
+    for chunk in range(begin, end, CHUNK):
+        place_of = chunk + token
+        inside = place_of < end
+        block = tl.load(table + place_of // BLOCK, mask=inside, other=0).to(tl.int64)
+        place = (block * KV_HEADS + kv_head) * 2 * BLOCK + place_of % BLOCK
         cell = cache + place[:, None] * HEAD + at[None, :]
         keys = tl.load(cell, mask=inside[:, None], other=0).to(query.dtype)
         values = tl.load(cell + BLOCK * HEAD, mask=inside[:, None], other=0).to(query.dtype)
@@ -64,11 +90,10 @@ def _attend(
         if QUANTISED:
             scores *= tl.load(scales + place, mask=inside, other=0.0).to(tl.float32)[None, :]
         if CAPS:
-            capped = scores / softcap
-            scores = softcap * (2.0 / (1.0 + tl.exp(-2.0 * capped)) - 1.0)
+            scores = softcap * (2.0 / (1.0 + tl.exp(-2.0 * scores / softcap)) - 1.0)
         seen = inside
         if WINDOWS:
-            seen = inside & (position >= length - window)
+            seen = inside & (place_of >= length - window)
         scores = tl.where(seen[None, :], scores, float("-inf"))
         new_highest = tl.maximum(highest, tl.max(scores, 1))
         known = tl.where(new_highest == float("-inf"), 0.0, new_highest)
@@ -80,68 +105,89 @@ def _attend(
         mixed = mixed * fading[:, None] + tl.dot(weights.to(values.dtype), values)
         highest = new_highest
     if SPLITS == 1:
-        result = mixed / total[:, None]
-        tl.store(
-            out + (row.to(tl.int64) * HEADS + head)[:, None] * HEAD + at[None, :], result.to(out.dtype.element_ty),
-            mask=live[:, None],
-        )
+        result = out + (row.to(tl.int64) * HEADS + head)[:, None] * HEAD + at[None, :]
+        tl.store(result, (mixed / total[:, None]).to(out.dtype.element_ty), mask=live[:, None])
     else:
-        place = (row.to(tl.int64) * HEADS + head) * SPLITS + split
-        tl.store(partial + place[:, None] * HEAD + at[None, :], mixed, mask=live[:, None])
-        tl.store(sums + place * 2, highest, mask=live)
-        tl.store(sums + place * 2 + 1, total, mask=live)
+        part = (row.to(tl.int64) * KV_HEADS + kv_head) * SPLITS
+        pieces = partial + (part * group + member)[:, None] * HEAD + at[None, :]
+        shares = sums + part * 2 * group + member
+        tl.store(pieces + split * group * HEAD, mixed, mask=live[:, None])
+        tl.store(shares + split * 2 * group, highest, mask=live)
+        tl.store(shares + split * 2 * group + group, total, mask=live)
+        tl.debug_barrier()      # all of this program's is written before it is counted
+        counter = counters + row * KV_HEADS + kv_head
+        if tl.atomic_add(counter, 1, sem="acq_rel") == SPLITS - 1:      # the last joins what all have left
+            tl.store(counter, 0)
+            few = tl.arange(0, FEW)
+            known = few < group
+            each_share = sums + part * 2 * group + tl.arange(0, SPLITS)[:, None] * 2 * group + few[None, :]
+            highests = tl.load(each_share, mask=known[None, :], other=0.0, cache_modifier=".cg")
+            totals = tl.load(each_share + group, mask=known[None, :], other=1.0, cache_modifier=".cg")
+            parts = tl.exp(highests - tl.max(highests, 0)[None, :])
+            parts = parts / tl.sum(parts * totals, 0)[None, :]
+            piece = partial + (part * group + few)[:, None] * HEAD + at[None, :]
+            joined = tl.zeros([FEW, HEAD], tl.float32)
+            for each in tl.static_range(SPLITS):
+                own = tl.sum(tl.where(tl.arange(0, SPLITS)[:, None] == each, parts, 0.0), 0)
+                joined += own[:, None] * tl.load(
+                    piece + each * group * HEAD, mask=known[:, None], other=0.0, cache_modifier=".cg"
+                )
+            result = out + (row.to(tl.int64) * HEADS + kv_head * group + few)[:, None] * HEAD + at[None, :]
+            tl.store(result, joined.to(out.dtype.element_ty), mask=known[:, None])
 
 
-@triton.jit
-def _combine(partial, sums, out, HEAD: tl.constexpr, SPLITS: tl.constexpr):
-    place = tl.program_id(0).to(tl.int64)
-    split = tl.arange(0, SPLITS)
-    at = tl.arange(0, HEAD)
-    highest = tl.load(sums + (place * SPLITS + split) * 2)
-    total = tl.load(sums + (place * SPLITS + split) * 2 + 1)
-    share = tl.exp(highest - tl.max(highest, 0))
-    share = share / tl.sum(share * total, 0)
-    mixed = tl.load(partial + (place * SPLITS + split)[:, None] * HEAD + at[None, :])
-    tl.store(out + place * HEAD + at, tl.sum(mixed * share[:, None], 0).to(out.dtype.element_ty))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turning:
+    """What a new token's q and k still lack, where attention is to do that too: see `kernels.rotate_and_write`."""
+
+    rotary: tuple[Tensor, Tensor]                   # (cos, sin) of all positions
+    norms: tuple[Tensor, Tensor] | None             # weights of q's and k's
+    eps: float
 
 
 class PagedAttention:
     """Of single tokens. A long sequence's keys are split over programs, where there are too few sequences to fill
-    the device; the parts meet in a second kernel.
+    the device; the last of them joins the parts.
     """
 
-    def __init__(self, max_rows: int, num_heads: int, head_dim: int, num_processors: int, device: torch.device) -> None:
+    def __init__(
+        self, max_rows: int, num_heads: int, num_kv_heads: int, head_dim: int, num_processors: int,
+        device: torch.device,
+    ) -> None:
         self._num_heads = num_heads
         self._num_processors = num_processors
-        self._partial = torch.empty(
-            self._most_rows_split(max_rows) * num_heads * MAX_SPLITS * head_dim, dtype=torch.float32, device=device
-        )
-        self._sums = torch.empty(self._partial.numel() // head_dim * 2, dtype=torch.float32, device=device)
+        # A row more than these is never split, since one head of each fills the device.
+        most_split = min(max_rows, num_processors)
+        self._partial = torch.empty(most_split * num_heads * MAX_SPLITS * head_dim, dtype=torch.float32, device=device)
+        self._sums = torch.empty(most_split * num_heads * MAX_SPLITS * 2, dtype=torch.float32, device=device)
+        self._counters = torch.zeros(most_split * num_kv_heads, dtype=torch.int32, device=device)
 
     def __call__(
         self, qkv: Tensor, cache: Tensor, tables: Tensor, slots: Tensor, positions: Tensor, out: Tensor, *,
         scale: float, softcap: float | None, window: int | None, scales: Tensor | None = None,
+        turning: Turning | None = None,
     ) -> None:
-        """`qkv` [rows, …] as `rotate_and_write` left it; `out` [rows, heads * head_dim]."""
+        """`qkv` [rows, …] as `rotate_and_write` left it, or with `turning` as it came from its product: then keys and
+        values are written here, and no two rows may be of one sequence. `out` [rows, heads * head_dim].
+        """
         rows, kv_heads, head_dim = qkv.shape[0], cache.shape[1], cache.shape[-1]
-        splits = self._splits(rows, kv_heads)
+        group = triton.next_power_of_2(self._num_heads // kv_heads)
+        splits, warps, stages = self._plan(rows, kv_heads)
+        cos, sin = turning.rotary if turning is not None else (out, out)
+        q_weight, k_weight = turning.norms if turning is not None and turning.norms is not None else (out, out)
         _attend[(kv_heads, splits, rows)](
             qkv, cache, cache if scales is None else scales, tables, slots, positions, out, self._partial, self._sums,
-            tables.shape[1], scale, softcap or 0.0, window or 0,
+            self._counters, tables.shape[1], scale, softcap or 1.0, window or 0, cos, sin, q_weight, k_weight,
+            cos.shape[1], 0.0 if turning is None else turning.eps,
             HEADS=self._num_heads, KV_HEADS=kv_heads, HEAD=head_dim, BLOCK=BLOCK_SIZE,
-            GROUP=max(16, triton.next_power_of_2(self._num_heads // kv_heads)), CHUNK=KEYS_AT_ONCE, SPLITS=splits,
-            CAPS=softcap is not None, WINDOWS=window is not None, QUANTISED=scales is not None, num_warps=4,
-            num_stages=3,
+            GROUP=max(16, group), FEW=group, CHUNK=KEYS_AT_ONCE, SPLITS=splits,
+            CAPS=softcap is not None, WINDOWS=window is not None, QUANTISED=scales is not None,
+            TURNS=turning is not None, NORMS=turning is not None and turning.norms is not None,
+            num_warps=warps, num_stages=stages,
         )
-        if splits > 1:
-            _combine[(rows * self._num_heads,)](
-                self._partial, self._sums, out, HEAD=head_dim, SPLITS=splits, num_warps=1
-            )
 
-    def _splits(self, rows: int, kv_heads: int) -> int:
+    def _plan(self, rows: int, kv_heads: int) -> tuple[int, int, int]:
+        """(splits, warps, stages), as they were fastest on one H200."""
         wanted = 2 * self._num_processors // (rows * kv_heads)
-        return min(MAX_SPLITS, 1 << (wanted.bit_length() - 1)) if wanted > 1 else 1
-
-    def _most_rows_split(self, max_rows: int) -> int:
-        """A row more than these is never split, since one head of each fills the device."""
-        return min(max_rows, self._num_processors)
+        splits = min(MAX_SPLITS, 1 << (wanted.bit_length() - 1)) if wanted > 1 else 1
+        return splits, 4 if splits > 1 else 2, 3 if splits == MAX_SPLITS else 4

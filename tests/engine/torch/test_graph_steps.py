@@ -47,7 +47,9 @@ def decoder(monkeypatch: pytest.MonkeyPatch) -> Decoder:
         torch.cuda, "get_device_properties", lambda device: SimpleNamespace(multi_processor_count=4)
     )
     monkeypatch.setattr(
-        GraphDecoder, "_capture", lambda self, size: SimpleNamespace(replay=lambda: self._step(size))
+        GraphDecoder, "_capture", lambda self, size, are_each_anothers: SimpleNamespace(
+            replay=lambda: self._layers.step(self._inputs[:, :size], are_each_anothers=are_each_anothers)
+        ),
     )
 
     def matrix(*shape: int) -> torch.Tensor:

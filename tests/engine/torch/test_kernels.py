@@ -18,7 +18,7 @@ pytest.importorskip("triton")
 if not torch.cuda.is_available() and os.environ.get("TRITON_INTERPRET") != "1":
     pytest.skip("kernels need CUDA, or Triton's interpreter", allow_module_level=True)
 
-from engine.backends.torch import kernels, paged_attention, quantised_kernels
+from engine.backends.torch import few_rows, kernels, paged_attention, quantised_kernels
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 DTYPE = torch.bfloat16 if DEVICE.type == "cuda" else torch.float32
@@ -61,6 +61,53 @@ def test_a_row_times_a_matrix(size_out: int, size_in: int, biased: bool) -> None
     x, weight = _random(1, size_in), _random(size_out, size_in) / size_in**0.5
     bias = _random(size_out) if biased else None
     torch.testing.assert_close(kernels.linear(x, weight, bias), torch.nn.functional.linear(x, weight, bias), **CLOSE)
+
+
+@pytest.mark.parametrize("biased", [False, True])
+@pytest.mark.parametrize(("rows", "hidden", "inner"), [
+    (1, 96, 160), (1, 256, 96), (1, 2048, 1536), (2, 96, 160), (16, 128, 256), (20, 576, 1536), (64, 1024, 3072),
+])
+def test_products_of_few_rows_with_norm_gate_and_residual(rows: int, hidden: int, inner: int, biased: bool) -> None:
+    if DEVICE.type != "cuda" and hidden > 256:
+        pytest.skip("the interpreter would take minutes")
+    embedding, chosen = _random(70, hidden) + 0.5, torch.arange(10, 18, device=DEVICE)
+    gate_up, down = _random(2 * inner, hidden) / hidden**0.5, _random(hidden, inner) / inner**0.5
+    head = _random(99, hidden) / hidden**0.5
+    norms = [1 + _random(hidden) / 3, 1 + _random(hidden + 1)[:-1].contiguous() / 3]
+    biases = (_random(2 * inner), _random(hidden)) if biased else (None, None)
+    tokens = torch.arange(rows, dtype=torch.int32, device=DEVICE)
+    tokens[0] = -1 - 3                  # the one that was chosen for row 3
+    whole = few_rows.Residual.empty(hidden, DTYPE, DEVICE)
+    few, residual = few_rows.FewRowProducts([gate_up, down, head], 1e-5, DEVICE), whole.first(rows)
+    taken = tokens.long()
+    taken[0] = 13
+
+    def full(*tensors: torch.Tensor | None) -> list[torch.Tensor | None]:
+        return [None if each is None else each.float() for each in tensors]
+
+    wide_norms, wide_biases = full(*norms), full(*biases)
+    hidden_rows = (embedding[taken].float() * 2).to(DTYPE).float()
+    gated = torch.nn.functional.linear(_normed(hidden_rows, wide_norms[0]), gate_up.float(), wide_biases[0])
+    activated = torch.nn.functional.silu(gated[:, :inner]) * gated[:, inner:]
+    added = hidden_rows + torch.nn.functional.linear(activated, down.float(), wide_biases[1])
+    for _ in range(2):                  # what counts the parts begins anew by itself
+        few.enter(tokens, chosen, embedding, 2.0, norms[0], residual)
+        out = torch.empty(rows, inner, dtype=DTYPE, device=DEVICE)
+        few.gated_product(residual, norms[0], gate_up, biases[0], out)
+        torch.testing.assert_close(out.float(), activated, **CLOSE)
+        few.add_product(out, down, biases[1], residual, norms[1])
+        torch.testing.assert_close(residual.hidden.float(), added, **CLOSE)
+        logits = torch.empty(rows, 99, dtype=torch.float32, device=DEVICE)
+        few.normed_product(residual, norms[1], head, None, logits)
+        torch.testing.assert_close(logits, _normed(added, wide_norms[1]) @ head.float().T, **CLOSE)
+
+
+def test_the_likeliest_of_many() -> None:
+    logits = torch.randn(3, 9001, generator=torch.Generator().manual_seed(4)).to(DEVICE)
+    logits[1, [77, 5000]] = 9.0                         # the first of two that are alike
+    out = torch.zeros(3, dtype=torch.int64, device=DEVICE)
+    kernels.Likeliest(4, 9001, DEVICE)(logits, out)
+    assert out.tolist() == [int(logits[0].argmax()), 77, int(logits[2].argmax())]
 
 
 @pytest.mark.parametrize("kind", ["fp8", "int8", "int4"])
@@ -141,11 +188,15 @@ def test_a_token_a_sequence_is_turned_written_and_attended_as_in_plain_torch(
     out = torch.empty(len(lengths), heads * dim, dtype=DTYPE, device=DEVICE)
     where = (tables.to(DEVICE), torch.tensor(slots, dtype=torch.int32, device=DEVICE), positions.to(torch.int32))
     blocks = where[0][where[1], positions // BLOCK_SIZE]
+    if not quantises:                   # all in one, before q and k are turned in place
+        _turns_too(qkv, kv=plain, where=where, turning=paged_attention.Turning(
+            rotary=(cos, sin), norms=weights, eps=1e-5
+        ), expected=expected, softcap=softcap, window=window)
     kernels.rotate_and_write(
         qkv, paged.layers[0], blocks, where[2], (cos, sin), weights, num_heads=heads, eps=1e-5, scales=paged.scales(0)
     )
     for processors in (1, 132):         # one program a head, and keys split over many
-        attend = paged_attention.PagedAttention(len(lengths), heads, dim, processors, DEVICE)
+        attend = paged_attention.PagedAttention(len(lengths), heads, kv_heads, dim, processors, DEVICE)
         attend(
             qkv, paged.layers[0], *where, out, scale=0.125, softcap=softcap, window=window, scales=paged.scales(0)
         )
@@ -155,6 +206,26 @@ def test_a_token_a_sequence_is_turned_written_and_attended_as_in_plain_torch(
         assert (paged.layers[0].int() - plain.layers[0].int()).abs().max() <= 1
     else:
         torch.testing.assert_close(paged.layers[0], plain.layers[0], **CLOSE)
+
+
+def _turns_too(
+    qkv: torch.Tensor, kv: PagedKv, where: tuple[torch.Tensor, ...], turning: paged_attention.Turning,
+    expected: torch.Tensor, softcap: float | None, window: int | None,
+) -> None:
+    tables, slots, positions = where
+    heads, kv_heads, dim = CONFIG.num_heads, CONFIG.num_kv_heads, CONFIG.head_dim
+    for processors in (1, 132):
+        cache, out = kv.layers[0].clone(), torch.empty(len(qkv), heads * dim, dtype=DTYPE, device=DEVICE)
+        for slot, position in zip(slots.tolist(), positions.tolist(), strict=True):
+            cache[tables[slot, position // BLOCK_SIZE], :, :, position % BLOCK_SIZE] = 7.0      # to be written
+        attend = paged_attention.PagedAttention(len(qkv), heads, kv_heads, dim, processors, DEVICE)
+        for _ in range(2):              # what counts the parts begins anew by itself
+            attend(
+                qkv, cache, tables, slots, positions, out, scale=0.125, softcap=softcap, window=window,
+                turning=turning,
+            )
+            torch.testing.assert_close(out.view_as(expected), expected, **CLOSE)
+            torch.testing.assert_close(cache, kv.layers[0], **CLOSE)
 
 
 def _normed(heads: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
