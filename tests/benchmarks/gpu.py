@@ -66,17 +66,17 @@ class Workload:
 
 def workloads(vocab_size: int, repetition: int) -> Iterable[Workload]:
     for number in (1, 8, 64, 256):
-        yield Workload(f"N{number}", _prompts(number, 512, vocab_size, 1000 * number + repetition), [256] * number)
+        yield Workload(f"N{number}", prompts_of(number, 512, vocab_size, 1000 * number + repetition), [256] * number)
     chance = random.Random(repetition)
     nano = [[chance.randint(0, 10000) for _ in range(chance.randint(100, 1024))] for _ in range(256)]
     yield Workload("nano", nano, [chance.randint(100, 1024) for _ in range(256)])
-    prefix = _prompts(1, 2048, vocab_size, 7_000 + repetition)[0]
+    prefix = prompts_of(1, 2048, vocab_size, 7_000 + repetition)[0]
     for name in ("shared cold", "shared warm"):
-        own = _prompts(64, 128, vocab_size, 8_000 + repetition + len(name) % 2)
+        own = prompts_of(64, 128, vocab_size, 8_000 + repetition + len(name) % 2)
         yield Workload(name, [prefix + each for each in own], [128] * 64)
 
 
-def _prompts(number: int, length: int, vocab_size: int, seed: int) -> list[list[int]]:
+def prompts_of(number: int, length: int, vocab_size: int, seed: int) -> list[list[int]]:
     chance = random.Random(seed)
     return [[chance.randrange(10, min(vocab_size, 100_000)) for _ in range(length)] for _ in range(number)]
 
@@ -162,7 +162,7 @@ async def run(
     figures: dict[str, list[float]] = {}
     steps_ms: dict[str, tuple[int, float, float]] = {}
     try:
-        warm_up = Workload("warm-up", _prompts(2, 600, config.vocab_size, 1), [8, 8])
+        warm_up = Workload("warm-up", prompts_of(2, 600, config.vocab_size, 1), [8, 8])
         await measure(core, warm_up)
         first_s = time.perf_counter() - start_s
         for repetition in range(-1, repetitions):       # the first captures graphs and is not counted

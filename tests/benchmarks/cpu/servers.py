@@ -86,20 +86,20 @@ def _format_of(path: Path) -> str:
 
 @contextmanager
 def ours(shape: Shape, our_copy: Path | None = None) -> Iterator[Running]:
-    port, model_id = _free_port(), our_copy.stem if our_copy else MODEL_ID
+    port, model_id = free_port(), our_copy.stem if our_copy else MODEL_ID
     with tempfile.TemporaryDirectory(prefix="inglenook-bench-") as folder:
         environment = {
             **os.environ, "INGLENOOK_DATA_DIR": folder, "INGLENOOK_PORT": str(port), "INGLENOOK_MODEL": model_id,
             "INGLENOOK_MAX_NUM_SEQS": str(shape.num_seqs), "INGLENOOK_CONTEXT_TOKENS": str(shape.context_tokens),
             "INGLENOOK_THREADS": str(shape.num_threads),
         }
-        keys = tuple(_add_person(name, environment) for name in ("one", "another"))
+        keys = tuple(add_person(name, environment) for name in ("one", "another"))
         if our_copy is not None:
             add = [sys.executable, "-m", "inglenook", "models", "add", str(our_copy)]
             subprocess.run(add, check=True, env=environment, stdout=subprocess.DEVNULL)
         command = [sys.executable, "-m", "inglenook", "serve", "--no-browser"]
-        with _process(command, environment):
-            _wait_for(port, "/healthz")
+        with process(command, environment):
+            wait_for(port, "/healthz")
             running = Running(port, (keys[0], keys[1]), model_id)
             _first_answer(running)
             yield running
@@ -107,20 +107,20 @@ def ours(shape: Shape, our_copy: Path | None = None) -> Iterator[Running]:
 
 @contextmanager
 def peer(shape: Shape) -> Iterator[Running]:
-    port = _free_port()
+    port = free_port()
     command = [
         str(llama_server()), "--model", str(model_path()), "--host", HOST, "--port", str(port),
         "--parallel", str(shape.num_seqs), "--ctx-size", str(shape.num_seqs * shape.context_tokens),
         "--threads", str(shape.num_threads), "--threads-batch", str(shape.num_threads), "--alias", MODEL_ID,
     ]
-    with _process(command, dict(os.environ)):
-        _wait_for(port, "/health")
+    with process(command, dict(os.environ)):
+        wait_for(port, "/health")
         running = Running(port, ("none", "none"), MODEL_ID)
         _first_answer(running)
         yield running
 
 
-def _add_person(name: str, environment: dict[str, str]) -> str:
+def add_person(name: str, environment: dict[str, str]) -> str:
     command = [sys.executable, "-m", "inglenook"]
     add = [*command, "users", "add", name, "--password-stdin"]
     subprocess.run(add, input=PASSWORD, text=True, check=True, env=environment, stdout=subprocess.DEVNULL)
@@ -133,7 +133,7 @@ def _add_person(name: str, environment: dict[str, str]) -> str:
 
 
 @contextmanager
-def _process(command: list[str], environment: dict[str, str]) -> Iterator[None]:
+def process(command: list[str], environment: dict[str, str]) -> Iterator[None]:
     process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         yield
@@ -142,7 +142,7 @@ def _process(command: list[str], environment: dict[str, str]) -> Iterator[None]:
         process.wait(timeout=PATIENCE_S)
 
 
-def _wait_for(port: int, path: str) -> None:
+def wait_for(port: int, path: str) -> None:
     deadline_s = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline_s:
         try:
@@ -162,6 +162,6 @@ def _first_answer(running: Running) -> None:
     httpx.post(url, json=body, headers=headers, timeout=PATIENCE_S).raise_for_status()
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with closing(socket.create_server((HOST, 0))) as probe:
         return int(probe.getsockname()[1])

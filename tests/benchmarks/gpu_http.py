@@ -1,0 +1,188 @@
+"""The whole product on one GPU over HTTP, beside its own engine: `python -m tests.benchmarks.gpu_http --shape 0.6B`.
+
+A folder of safetensors is made in the shape of tests/benchmarks/gpu.py, with random weights and a vocabulary of made-up
+words. Then `inglenook serve` is started on it twice, and the time from the process's start to the first token over HTTP
+is told: the first start tries the files in a child process, too. Then 64 clients stream 256 tokens each for prompts of
+512, greedy, EOS ignored, which is "N64" of tests/benchmarks/gpu.py, the engine's own figure: its ratio is what HTTP,
+detokenizing and accounts leave of it. Clients are processes of their own. Prints one table, and one JSON line.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import multiprocessing
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import save_file
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+
+from engine.backends.torch.config import DecoderConfig
+from tests.benchmarks.cpu.client import complete
+from tests.benchmarks.cpu.servers import add_person, free_port, process, wait_for
+from tests.benchmarks.gpu import BARS, SHAPES, prompts_of
+
+NUM_CLIENTS, PROMPT_TOKENS, NUM_OUT = 64, 512, 256
+NUM_PROCESSES = 4                   # of clients: one alone would be what is measured
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--shape", choices=[*SHAPES], default="0.6B")
+    parser.add_argument("--repetitions", type=int, default=3)
+    parser.add_argument("--engine", type=float, help="tokens a second of N64, as tests.benchmarks.gpu measured them")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="inglenook-gpu-") as scratch:
+        folder = Path(scratch) / f"random-{arguments.shape}"
+        begun_s = time.perf_counter()
+        write_folder(folder, SHAPES[arguments.shape])
+        size_gb = sum(file.stat().st_size for file in folder.iterdir()) / 1e9
+        print(f"{size_gb:.1f} GB written in {time.perf_counter() - begun_s:.0f} s", flush=True)
+        result = measure(folder, Path(scratch) / "data", SHAPES[arguments.shape], arguments.repetitions)
+    result |= {"shape": arguments.shape, "gpu": torch.cuda.get_device_name(), "torch": torch.__version__}
+    for number, seconds in enumerate(result["first_token_s"], 1):
+        print(f"{arguments.shape}: first token {seconds:.1f} s after the process's start, start {number}")
+    speeds, engine = result["tokens_per_s"], arguments.engine
+    print(
+        f"{arguments.shape}, {NUM_CLIENTS} clients over HTTP: {statistics.median(speeds):.0f} tok/s "
+        f"({min(speeds):.0f} to {max(speeds):.0f}), first token after {statistics.median(result['ttft_s']):.2f} s, "
+        f"{statistics.median(result['events_per_token']):.2f} events a token; best public engine alone "
+        f"{BARS[arguments.shape]['N64']:.0f}"
+        + (f"; {statistics.median(speeds) / engine:.2f} of our engine alone" if engine else "")
+    )
+    print(json.dumps(result))
+
+
+def measure(folder: Path, data: Path, config: DecoderConfig, repetitions: int) -> dict[str, Any]:
+    environment = {**os.environ, "INGLENOOK_DATA_DIR": str(data), "INGLENOOK_MAX_NUM_SEQS": str(NUM_CLIENTS)}
+    key = add_person("one", environment)
+    first_token_s, speeds, ttft_s, events = [], [], [], []
+    for number in range(2):
+        begun_s = time.perf_counter()
+        with served(folder, environment) as port:
+            asyncio.run(complete(port, key, [1, 2, 3], 1, model=folder.name))
+            first_token_s.append(time.perf_counter() - begun_s)
+            for repetition in range(-1, repetitions if number else -1):     # the first captures graphs; not counted
+                prompts = prompts_of(NUM_CLIENTS, PROMPT_TOKENS, config.vocab_size, 100 + repetition)
+                speed, times, share = load_test(port, key, folder.name, prompts)
+                if repetition >= 0:
+                    speeds.append(speed)
+                    ttft_s += times
+                    events.append(share)
+    return {"first_token_s": first_token_s, "tokens_per_s": speeds, "ttft_s": ttft_s, "events_per_token": events}
+
+
+@contextmanager
+def served(folder: Path, environment: dict[str, str]) -> Iterator[int]:
+    port = free_port()
+    command = [sys.executable, "-m", "inglenook", "serve", "--no-browser", "--model", str(folder)]
+    with process(command, {**environment, "INGLENOOK_PORT": str(port)}):
+        wait_for(port, "/healthz")
+        yield port
+
+
+def load_test(port: int, key: str, model_id: str, prompts: list[list[int]]) -> tuple[float, list[float], float]:
+    """(tokens a second, times to the first token, events a token)."""
+    parts = [prompts[first::NUM_PROCESSES] for first in range(NUM_PROCESSES)]
+    with multiprocessing.get_context("spawn").Pool(NUM_PROCESSES) as pool:
+        pool.map(_nothing, range(NUM_PROCESSES))            # they are there before the clock starts
+        begun_s = time.perf_counter()
+        answers = pool.starmap(_clients, [(port, key, model_id, part) for part in parts])
+        elapsed_s = time.perf_counter() - begun_s
+    found = [answer for part in answers for answer in part]
+    num_tokens = sum(tokens for tokens, _, _ in found)
+    if num_tokens != NUM_OUT * len(prompts):
+        raise SystemExit(f"{num_tokens} tokens instead of {NUM_OUT * len(prompts)}")
+    return num_tokens / elapsed_s, [ttft for _, ttft, _ in found], sum(each for _, _, each in found) / num_tokens
+
+
+def _nothing(_: int) -> None:
+    pass
+
+
+def _clients(port: int, key: str, model_id: str, prompts: list[list[int]]) -> list[tuple[int, float, int]]:
+    async def all_of_them() -> list[tuple[int, float, int]]:
+        answers = await asyncio.gather(*(complete(port, key, prompt, NUM_OUT, model=model_id) for prompt in prompts))
+        return [(each.num_tokens, each.time_to_first_token_s, len(each.token_times_s)) for each in answers]
+
+    return asyncio.run(all_of_them())
+
+
+def write_folder(folder: Path, config: DecoderConfig) -> None:
+    """As the hub has them: config.json, tokenizer.json, and a shard of bf16 for every few layers."""
+    folder.mkdir(parents=True)
+    rope = config.layers[0].rope
+    described = {
+        "model_type": config.family, "architectures": ["LlamaForCausalLM"], "torch_dtype": "bfloat16",
+        "hidden_size": config.hidden_size, "intermediate_size": config.intermediate_size,
+        "num_hidden_layers": config.num_layers, "num_attention_heads": config.num_heads,
+        "num_key_value_heads": config.num_kv_heads, "head_dim": config.head_dim, "vocab_size": config.vocab_size,
+        "max_position_embeddings": config.context_length, "rms_norm_eps": config.norm_eps, "hidden_act": "silu",
+        "tie_word_embeddings": config.ties_embeddings, "rope_theta": rope.theta, "eos_token_id": 1, "bos_token_id": 0,
+        "rope_scaling": {"rope_type": rope.kind, **rope.scaling} if rope.scaling else None,
+    }
+    (folder / "config.json").write_text(json.dumps(described), encoding="utf-8")
+    _write_tokenizer(folder, config.vocab_size)
+    shards = dict(enumerate(_shards(config)))
+    names = {number: f"model-{number + 1:05}-of-{len(shards):05}.safetensors" for number in shards}
+    weight_map = {}
+    for number, shapes in shards.items():
+        tensors = {name: _random(*shape) for name, shape in shapes.items()}
+        save_file(tensors, folder / names[number], metadata={"format": "pt"})
+        weight_map.update(dict.fromkeys(tensors, names[number]))
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": weight_map}), encoding="utf-8")
+
+
+def _random(*shape: int) -> torch.Tensor:
+    if len(shape) == 1:
+        return torch.ones(*shape, dtype=torch.bfloat16)
+    return torch.empty(*shape, dtype=torch.bfloat16, device="cuda").normal_(0, 0.02).cpu()
+
+
+def _shards(config: DecoderConfig, layers_each: int = 4) -> Iterator[dict[str, tuple[int, ...]]]:
+    hidden, inner, dim = config.hidden_size, config.intermediate_size, config.head_dim
+    first = {"model.embed_tokens.weight": (config.vocab_size, hidden), "model.norm.weight": (hidden,)}
+    yield first if config.ties_embeddings else {**first, "lm_head.weight": (config.vocab_size, hidden)}
+    for begin in range(0, config.num_layers, layers_each):
+        shapes: dict[str, tuple[int, ...]] = {}
+        for index in range(begin, min(begin + layers_each, config.num_layers)):
+            root = f"model.layers.{index}."
+            norms = ["input_layernorm", "post_attention_layernorm"]
+            shapes |= {f"{root}{name}.weight": (hidden,) for name in norms}
+            if config.norms_heads:
+                shapes |= {f"{root}self_attn.{name}_norm.weight": (dim,) for name in "qk"}
+            sizes = {"q": config.num_heads, "k": config.num_kv_heads, "v": config.num_kv_heads}
+            shapes |= {f"{root}self_attn.{name}_proj.weight": (number * dim, hidden) for name, number in sizes.items()}
+            shapes |= {
+                f"{root}self_attn.o_proj.weight": (hidden, config.num_heads * dim),
+                f"{root}mlp.gate_proj.weight": (inner, hidden), f"{root}mlp.up_proj.weight": (inner, hidden),
+                f"{root}mlp.down_proj.weight": (hidden, inner),
+            }
+        yield shapes
+
+
+def _write_tokenizer(folder: Path, vocab_size: int) -> None:
+    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
+    words = [f"Ġw{number}" for number in range(vocab_size - len(letters) - 2)]
+    vocabulary = {word: number for number, word in enumerate(["<s>", "</s>", *letters, *words])}
+    tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.save(str(folder / "tokenizer.json"))
+    template = "{% for message in messages %}{{ message.content }}{% endfor %}"
+    settings = {"bos_token": "<s>", "eos_token": "</s>", "chat_template": template}
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
