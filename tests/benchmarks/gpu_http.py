@@ -23,13 +23,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import torch
 from safetensors.torch import save_file
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
 from engine.backends.torch.config import DecoderConfig
-from tests.benchmarks.cpu.client import complete
-from tests.benchmarks.cpu.servers import add_person, free_port, process, wait_for
+from tests.benchmarks.cpu.client import HOST, complete
+from tests.benchmarks.cpu.servers import PATIENCE_S, add_person, free_port, process, wait_for
 from tests.benchmarks.gpu import BARS, SHAPES, prompts_of
 
 NUM_CLIENTS, PROMPT_TOKENS, NUM_OUT = 64, 512, 256
@@ -43,7 +44,7 @@ def main() -> None:
     parser.add_argument("--engine", type=float, help="tokens a second of N64, as tests.benchmarks.gpu measured them")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="inglenook-gpu-") as scratch:
-        folder = Path(scratch) / f"random-{arguments.shape}"
+        folder = Path(scratch) / f"random-{arguments.shape.lower()}"
         begun_s = time.perf_counter()
         write_folder(folder, SHAPES[arguments.shape])
         size_gb = sum(file.stat().st_size for file in folder.iterdir()) / 1e9
@@ -70,6 +71,7 @@ def measure(folder: Path, data: Path, config: DecoderConfig, repetitions: int) -
     for number in range(2):
         begun_s = time.perf_counter()
         with served(folder, environment) as port:
+            _wait_until_known(port, key, folder.name)
             asyncio.run(complete(port, key, [1, 2, 3], 1, model=folder.name))
             first_token_s.append(time.perf_counter() - begun_s)
             for repetition in range(-1, repetitions if number else -1):     # the first captures graphs; not counted
@@ -89,6 +91,17 @@ def served(folder: Path, environment: dict[str, str]) -> Iterator[int]:
     with process(command, {**environment, "INGLENOOK_PORT": str(port)}):
         wait_for(port, "/healthz")
         yield port
+
+
+def _wait_until_known(port: int, key: str, model_id: str) -> None:
+    """It is looked at while the server starts."""
+    deadline_s = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline_s:
+        found = httpx.get(f"http://{HOST}:{port}/v1/models", headers={"Authorization": f"Bearer {key}"}).json()
+        if any(model["id"] == model_id for model in found["data"]):
+            return
+        time.sleep(0.05)                    # another process has no event to wait for
+    raise SystemExit(f"{model_id} is not known after {PATIENCE_S} s")
 
 
 def load_test(port: int, key: str, model_id: str, prompts: list[list[int]]) -> tuple[float, list[float], float]:

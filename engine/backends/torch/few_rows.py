@@ -4,7 +4,7 @@ take time of its own. Plain form: decoder.py. With more than MOST_ROWS, arithmet
 
 A norm's factor is known only once the whole row is there, so who writes the residual leaves, beside it, the residual
 times the weights of the norm that comes next, and sums of its squares, by columns; the factor is multiplied in behind
-the product. One row alone is no work for the tensor cores: it sums its squares itself.
+the product. One row alone is no work for the tensor cores, and sums its squares itself; else it is the same arithmetic.
 """
 
 # mypy: disable-error-code="no-untyped-def, untyped-decorator"
@@ -51,8 +51,9 @@ class Residual:
 
 @triton.jit
 def _one_row(
-    x, norm, weight, bias, out, eps, SIZE_OUT, SIZE_IN: tl.constexpr, ROWS: tl.constexpr, WIDTH: tl.constexpr,
-    NORMS: tl.constexpr, GATES: tl.constexpr, ADDS: tl.constexpr, BIASED: tl.constexpr, EVEN: tl.constexpr,
+    x, hidden, weight, bias, out, next_norm, scaled, eps, SIZE_OUT, SIZE_IN: tl.constexpr, ROWS: tl.constexpr,
+    WIDTH: tl.constexpr, NORMS: tl.constexpr, GATES: tl.constexpr, ADDS: tl.constexpr, BIASED: tl.constexpr,
+    EVEN: tl.constexpr,
 ):
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     at = tl.arange(0, WIDTH)
@@ -71,8 +72,8 @@ def _one_row(
         inside = place < SIZE_IN
         factors = (tl.load(x + place) if EVEN else tl.load(x + place, mask=inside, other=0.0)).to(tl.float32)
         if NORMS:
-            square += factors * factors
-            factors *= (tl.load(norm + place) if EVEN else tl.load(norm + place, mask=inside, other=0.0)).to(tl.float32)
+            full = tl.load(hidden + place) if EVEN else tl.load(hidden + place, mask=inside, other=0.0)
+            square += full.to(tl.float32) * full.to(tl.float32)
         cell += WIDTH               # the next ones are on their way while these are used
         more = start + WIDTH < SIZE_IN if EVEN else there[:, None] & (place[None, :] + WIDTH < SIZE_IN)
         total += values.to(tl.float32) * factors[None, :]
@@ -95,6 +96,9 @@ def _one_row(
         result = result / (1.0 + tl.exp(-result)) * result_up
     if ADDS:
         result += tl.load(out + row, mask=there, other=0.0).to(tl.float32)
+        rounded = result.to(out.dtype.element_ty).to(tl.float32)
+        norm = tl.load(next_norm + row, mask=there, other=0.0).to(tl.float32)
+        tl.store(scaled + row, (rounded * norm).to(scaled.dtype.element_ty), mask=there)
     tl.store(out + row, result.to(out.dtype.element_ty), mask=there)
 
 
@@ -122,11 +126,11 @@ def _few_rows(
     for start in range(0, share, TILE_IN):
         factors = tl.load(factor + start, mask=live[None, :], other=0.0)
         values = tl.load(cell + start) if EVEN else tl.load(cell + start, mask=there[:, None], other=0.0)
-        total = tl.dot(values, factors, total)
+        total = tl.dot(values, factors, total, input_precision="ieee")
         if GATES:
             up = cell + beyond + start
             ups = tl.load(up) if EVEN else tl.load(up, mask=there[:, None], other=0.0)
-            total_up = tl.dot(ups, factors, total_up)
+            total_up = tl.dot(ups, factors, total_up, input_precision="ieee")
     is_last = True
     if SPLITS > 1:
         size: tl.constexpr = TILE_OUT * AT_ONCE
@@ -188,44 +192,40 @@ class FewRowProducts:
         """The residual is what `kernels.enter` makes of these; `norm`: the weights of the one that comes first."""
         enter(tokens, chosen, embedding, factor, residual.hidden, (norm, residual.scaled, residual.squares))
 
-    def normed_product(
-        self, residual: Residual, norm: Tensor, matrix: Tensor, bias: Tensor | None, out: Tensor
-    ) -> None:
+    def normed_product(self, residual: Residual, matrix: Tensor, bias: Tensor | None, out: Tensor) -> None:
         """`out` [rows, out] = the normed residual times `matrix`."""
-        self._run(residual, None, norm, matrix, bias, out, len(matrix), NORMS=True)
+        self._run(residual.scaled, residual, None, matrix, bias, out, len(matrix), NORMS=True)
 
-    def gated_product(
-        self, residual: Residual, norm: Tensor, matrix: Tensor, bias: Tensor | None, out: Tensor
-    ) -> None:
+    def gated_product(self, residual: Residual, matrix: Tensor, bias: Tensor | None, out: Tensor) -> None:
         """`out` [rows, out] = SiLU of the normed residual times the first half of `matrix` [2 * out, in], times$
         that with the second half.
         """
-        self._run(residual, None, norm, matrix, bias, out, len(matrix) // 2, NORMS=True, GATES=True)
+        self._run(residual.scaled, residual, None, matrix, bias, out, len(matrix) // 2, NORMS=True, GATES=True)
 
     def add_product(
         self, x: Tensor, matrix: Tensor, bias: Tensor | None, residual: Residual, next_norm: Tensor
     ) -> None:
-        """The residual += `x` [rows, in] times `matrix`."""
-        self._run(residual, x, next_norm, matrix, bias, residual.hidden, len(matrix), ADDS=True)
+        """The residual += `x` [rows, in] times `matrix`. `next_norm`: the weights of the norm that comes after it."""
+        self._run(x, residual, next_norm, matrix, bias, residual.hidden, len(matrix), ADDS=True)
 
     def _run(
-        self, residual: Residual, x: Tensor | None, norm: Tensor, matrix: Tensor, bias: Tensor | None, out: Tensor,
-        size_out: int, *, NORMS: bool = False, GATES: bool = False, ADDS: bool = False,
+        self, x: Tensor, residual: Residual, next_norm: Tensor | None, matrix: Tensor, bias: Tensor | None,
+        out: Tensor, size_out: int, *, NORMS: bool = False, GATES: bool = False, ADDS: bool = False,
     ) -> None:
         kinds = {"NORMS": NORMS, "GATES": GATES, "ADDS": ADDS, "BIASED": bias is not None}
         rows, size_in = len(out), matrix.shape[1]
-        bias_or_any = matrix if bias is None else bias
+        bias_or_any, next_norm = (matrix if bias is None else bias), (x if next_norm is None else next_norm)
         if rows == 1:
             at_once, width, warps = _one_row_plan(size_in, gates=GATES)
             _one_row[(triton.cdiv(size_out, at_once),)](
-                residual.hidden if x is None else x, norm, matrix, bias_or_any, out, self._eps, size_out,
+                x, residual.hidden, matrix, bias_or_any, out, next_norm, residual.scaled, self._eps, size_out,
                 SIZE_IN=size_in, ROWS=at_once, WIDTH=width, EVEN=size_out % at_once == 0 and size_in % width == 0,
                 num_warps=warps, **kinds,
             )
             return
         plan = _few_rows_plan(rows, size_out, size_in, gates=GATES, adds=ADDS)
         _few_rows[(triton.cdiv(size_out, _COLUMNS), plan.splits)](
-            residual.scaled if x is None else x, matrix, bias_or_any, out, norm, residual.scaled, residual.squares,
+            x, matrix, bias_or_any, out, next_norm, residual.scaled, residual.squares,
             self._partial, self._counters, rows, self._eps, size_out, SIZE_IN=size_in,
             EVEN=size_out % _COLUMNS == 0, AT_ONCE=max(16, triton.next_power_of_2(rows)), TILE_OUT=_COLUMNS,
             TILE_IN=plan.tile_in, SPLITS=plan.splits, SUMS=len(residual.squares), MOST=MOST_ROWS, num_warps=4,

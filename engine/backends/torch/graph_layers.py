@@ -78,12 +78,12 @@ class GraphLayers:
         few.enter(tokens, self.best, weights.embedding, config.embedding_scale, layers[0].input_norm, residual)
         next_norms = (*(layer.input_norm for layer in layers[1:]), weights.final_norm)
         for index, (layer, next_norm) in enumerate(zip(layers, next_norms, strict=True)):
-            few.normed_product(residual, layer.input_norm, _plain(layer.qkv), layer.qkv_bias, qkv)
+            few.normed_product(residual, _plain(layer.qkv), layer.qkv_bias, qkv)
             mixed = self._attention(index, qkv, rows)
             few.add_product(mixed, _plain(layer.out), layer.out_bias, residual, layer.block_norm)
-            few.gated_product(residual, layer.block_norm, _plain(layer.gate_up), layer.gate_up_bias, activated)
+            few.gated_product(residual, _plain(layer.gate_up), layer.gate_up_bias, activated)
             few.add_product(activated, _plain(layer.down), layer.down_bias, residual, next_norm)
-        few.normed_product(residual, weights.final_norm, weights.head, None, logits)
+        few.normed_product(residual, weights.head, None, logits)
 
     def _piece_by_piece(self, tokens: Tensor, rows: _Rows, logits: Tensor) -> None:
         config, weights = self._decoder.config, self._decoder.weights

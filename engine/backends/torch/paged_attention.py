@@ -43,15 +43,18 @@ def _attend(
     length = position + 1
     table = tables + tl.load(slots + row) * table_width
     start = qkv + row.to(tl.int64) * (HEADS + 2 * KV_HEADS) * HEAD
-    highest = tl.full([GROUP], float("-inf"), tl.float32)
-    total = tl.zeros([GROUP], tl.float32)
-    mixed = tl.zeros([GROUP, HEAD], tl.float32)
+    first = 0
+    if WINDOWS:
+        first = tl.maximum(length - window, 0) // CHUNK * CHUNK
+    share = tl.cdiv(tl.cdiv(length - first, CHUNK), SPLITS) * CHUNK
+    begin = first + split * share
+    end = tl.minimum(begin + share, length)
     if TURNS:
         query = turned_heads(
             start + head[:, None] * HEAD, live[:, None], live[:, None], position, cosines, sines, q_weight, k_weight,
             half, eps, HEAD, NORMS
         )
-        if split == 0:          # the new token itself is seen, and goes into the cache: nobody else reads it there yet
+        if (begin < end) & (end == length):     # who reads the new token's key writes it: nobody else reads there yet
             one = tl.arange(0, 1)[:, None]
             key_start = start + (HEADS + kv_head + one) * HEAD
             key = turned_heads(
@@ -62,21 +65,12 @@ def _attend(
             new = cache + ((block * KV_HEADS + kv_head) * 2 * BLOCK + position % BLOCK) * HEAD + at[None, :]
             tl.store(new, key)
             tl.store(new + BLOCK * HEAD, value)
-            highest = tl.sum(query.to(tl.float32) * key.to(tl.float32), 1) * scale
-            if CAPS:
-                highest = softcap * (2.0 / (1.0 + tl.exp(-2.0 * highest / softcap)) - 1.0)
-            total += 1.0
-            mixed += value.to(tl.float32)
-        cached = position
+            tl.debug_barrier()
     else:
         query = tl.load(start + head[:, None] * HEAD + at[None, :], mask=live[:, None], other=0.0)
-        cached = length
-    first = 0
-    if WINDOWS:
-        first = tl.maximum(length - window, 0) // CHUNK * CHUNK
-    share = tl.cdiv(tl.cdiv(cached - first, CHUNK), SPLITS) * CHUNK
-    begin = first + split * share
-    end = tl.minimum(begin + share, cached)
+    highest = tl.full([GROUP], float("-inf"), tl.float32)
+    total = tl.zeros([GROUP], tl.float32)
+    mixed = tl.zeros([GROUP, HEAD], tl.float32)
     token = tl.arange(0, CHUNK)
     for chunk in range(begin, end, CHUNK):
         place_of = chunk + token
@@ -86,7 +80,7 @@ def _attend(
         cell = cache + place[:, None] * HEAD + at[None, :]
         keys = tl.load(cell, mask=inside[:, None], other=0).to(query.dtype)
         values = tl.load(cell + BLOCK * HEAD, mask=inside[:, None], other=0).to(query.dtype)
-        scores = tl.dot(query, tl.trans(keys)).to(tl.float32) * scale
+        scores = tl.dot(query, tl.trans(keys), input_precision="ieee").to(tl.float32) * scale
         if QUANTISED:
             scores *= tl.load(scales + place, mask=inside, other=0.0).to(tl.float32)[None, :]
         if CAPS:
@@ -102,7 +96,7 @@ def _attend(
         total = total * fading + tl.sum(weights, 1)
         if QUANTISED:
             weights *= tl.load(scales + place + BLOCK, mask=inside, other=0.0).to(tl.float32)[None, :]
-        mixed = mixed * fading[:, None] + tl.dot(weights.to(values.dtype), values)
+        mixed = mixed * fading[:, None] + tl.dot(weights.to(values.dtype), values, input_precision="ieee")
         highest = new_highest
     if SPLITS == 1:
         result = out + (row.to(tl.int64) * HEADS + head)[:, None] * HEAD + at[None, :]

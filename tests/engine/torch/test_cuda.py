@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from itertools import pairwise
 from pathlib import Path
 
@@ -131,6 +132,22 @@ def test_proposals_in_a_graph_give_the_logits_of_plain_torch() -> None:
         assert (found - wanted).abs().mean() < 0.03
         for slot in (0, 1):
             fast._graphs.forget(slot)
+
+
+def test_what_was_unloaded_gives_all_of_its_memory_back() -> None:
+    used = []
+    for _ in range(23):
+        backend = _backend(kernels=True)
+        backend.execute(Batch(rows=[_row(0, [1, 2, 3, 4], 0, 3, [0])]))
+        backend.execute(Batch(rows=[_row(0, [1, 2, 3, 4], 3, 4, [0])]))
+        backend.close()
+        del backend
+        gc.collect()
+        torch.cuda.empty_cache()
+        torch.cuda.synchronize()
+        free_bytes, total_bytes = torch.cuda.mem_get_info()
+        used.append(total_bytes - free_bytes)
+    assert used[-1] <= used[2] * 1.05, "twenty loads and unloads left something behind"
 
 
 def _proposing(slot: int, tokens: list[int], position: int, num_proposed: int, blocks: list[int]) -> BatchRow:
