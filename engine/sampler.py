@@ -229,11 +229,15 @@ def _nucleus(values: Logits, params: SamplingParams) -> tuple[TokenIds, Weights]
 
 def _ranked(values: Logits) -> TokenIds:
     """Places of the values, largest first, as they stand among equals: as one number each they sort much faster."""
-    bits = (values + np.float32(0.0)).view(np.int32)                     # -0.0 equals 0.0, but not in its bits
-    ascending = bits ^ ((bits >> 31) & np.int32(0x7FFFFFFF))             # integers in the order of the numbers
-    keys = (-ascending.astype(np.int64) << 32) | np.arange(values.size)
+    keys = (-ascending(values) << 32) | np.arange(values.size)
     keys.sort()
     return keys & 0xFFFFFFFF
+
+
+def ascending(values: Logits) -> NDArray[np.int64]:
+    """Integers in the order of the numbers, of 32 bits."""
+    bits = (values + np.float32(0.0)).view(np.int32)                     # -0.0 equals 0.0, but not in its bits
+    return (bits ^ ((bits >> 31) & np.int32(0x7FFFFFFF))).astype(np.int64)
 
 
 def _nucleus_size(weights: Weights, wanted: float) -> int:

@@ -9,6 +9,7 @@ so beyond doubt is left to `sample_row`; the token is the same, whoever chose it
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,14 +24,14 @@ MAX_LIKELIEST = 128          # so many
 
 
 class StepSampler:
-    """Keeps memory for its work, a few hundred bytes of it for each hundred tokens of the vocabulary and each row."""
+    """Keeps memory for its work, a byte for each four tokens of the vocabulary in each row."""
 
     def __init__(self, vocab_size: int) -> None:
         self._finder = LikeliestFinder(vocab_size)
 
     def sample(self, logits: Logits, rows: Sequence[BatchRow]) -> list[tuple[SampledToken, ...]]:
         """Each row's next tokens, as `sample_row` gives them. `logits` is [sum of num_sampled_from, vocab_size]."""
-        ends = np.cumsum([row.num_sampled_from for row in rows], dtype=np.intp).tolist()
+        ends = list(accumulate(row.num_sampled_from for row in rows))
         few = {
             end - 1: row.sampling for row, end in zip(rows, ends, strict=True)
             if row.sampling is not None and not row.num_proposed and self._is_among_few(row.sampling)
@@ -51,7 +52,7 @@ class StepSampler:
 
     def _draw_among_few(self, logits: Logits, inputs: dict[int, SamplingInput]) -> dict[int, int]:
         """Token ids by place in `logits`; none for a row that has to be looked at alone."""
-        count = max(NUM_LIKELIEST, *(sampling.params.top_k for sampling in inputs.values()))
+        count = max(sampling.params.top_k or NUM_LIKELIEST for sampling in inputs.values())
         with np.errstate(invalid="ignore", over="ignore", under="ignore"):
             found = self._finder.find(logits, list(inputs), count)
             if found is None:
@@ -76,7 +77,7 @@ class _Filters:
         self._top_p = np.array([params.top_p for params in every])
         self.ask_for_totals = bool(((self._top_p < 1.0) & (self._top_k == 0)).any())
         self._totals_of_k = np.zeros(len(every))
-        for k in np.unique(self._top_k[self._top_k > 0]).tolist():
+        for k in {params.top_k for params in every} - {0}:
             rows = np.flatnonzero(self._top_k == k)
             self._totals_of_k[rows] = weights[rows, :k].sum(axis=1)
         self._at_most = np.where(self._top_k, self._top_k, self._beyond)
@@ -103,7 +104,10 @@ def _draw(likeliest: Likeliest, samplings: Sequence[SamplingInput]) -> tuple[Tok
     weights = weights_of(likeliest.values, likeliest.peaks, temperatures)
     sums = np.cumsum(weights, axis=1, dtype=np.float64)
     filters = _Filters(samplings, weights, sums)
-    low, high = likeliest.total_bounds(temperatures) if filters.ask_for_totals else (sums[:, -1], sums[:, -1])
+    if not filters.ask_for_totals:
+        num_kept = filters.num_kept(sums[:, -1])
+        return _place(sums, num_kept, uniforms), num_kept <= sums.shape[1]
+    low, high = likeliest.total_bounds(temperatures)
     drawn, is_known = _draw_between(sums, filters, uniforms, low, high)
     doubtful = np.flatnonzero(~is_known & (filters.num_kept(low) <= sums.shape[1])).tolist()
     for row in doubtful:

@@ -279,6 +279,14 @@ class TestWhatPays:
             num_proposed.append(sum(step))
         assert not any(num_proposed[20:])
 
+    def test_where_not_even_a_sure_guess_would_pay_nobody_is_asked(self) -> None:
+        guesser = Guesser(lambda token_ids: 1)
+        speculation = Speculation([guesser])
+        for number, asked in ((64, 0), (8, 8)):
+            speculation.note_step([0] * number, 0.1)
+            speculation.propose({sequence_of("x"): 99 for _ in range(number)})
+            assert len(guesser.followed) == asked
+
     def test_without_a_clock_nothing_is_learned(self) -> None:
         costs = StepCosts()
         costs.note_plain(1, 0.0)

@@ -98,6 +98,14 @@ def test_a_step_may_be_smaller_or_larger_than_the_last() -> None:
         assert sampler.sample(logits, rows) == [sample_row(logits[i : i + 1], rows[i]) for i in range(num_rows)]
 
 
+@pytest.mark.parametrize("vocab_size", [1024, 1025, 1039, 8192])
+@pytest.mark.parametrize("top_k", [1, 2, 16])
+def test_few_tokens_are_found_in_vocabularies_of_any_size(vocab_size: int, top_k: int) -> None:
+    logits = np.random.default_rng(top_k).normal(0.0, 3.0, (5, vocab_size)).astype(np.float32)
+    logits[0, -1] = logits[1, 0] = logits[2, -16] = 100.0
+    assert_same_as_alone(logits, [row(slot, slot, temperature=0.7, top_k=top_k) for slot in range(5)])
+
+
 def test_a_small_vocabulary_is_looked_at_row_by_row() -> None:
     logits = likely_logits(1, 3, 3.0)[:, :50].copy()
     assert_same_as_alone(logits, [row(slot, slot, temperature=0.7, top_k=40) for slot in range(3)])
