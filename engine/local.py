@@ -26,6 +26,7 @@ from engine.output_processor import OutputProcessor
 from engine.params import MAX_SEED, SamplingParams
 from engine.parsers.base import Asked, Parser
 from engine.parsers.choose import choose
+from engine.reading_pace import ReadingPace
 from engine.request import FinishReason, Request
 from engine.told import Told
 
@@ -43,6 +44,7 @@ class LocalEngine:
         self._tokenizer = core.tokenizer
         self._default_system_prompt = default_system_prompt
         self._grammars = GrammarCompiler(self._tokenizer)
+        self._pace = ReadingPace()
         source = chat_template or self._tokenizer.chat_template
         self._template = None if source is None else ChatTemplate(
             source, bos_token=self._tokenizer.bos_token, eos_token=self._tokenizer.eos_token
@@ -112,11 +114,12 @@ class LocalEngine:
 
         wanted = () if parser is None else parser.marks
         marks = {token_id: spelling for token_id, spelling in self._markers.items() if spelling in wanted}
-        processor = OutputProcessor(request, self._tokenizer, end, parser, marks)
+        processor = OutputProcessor(request, self._tokenizer, end, parser, marks, self._pace)
         self._core.submit(request, processor.process)
         try:
-            async for delta in processor.deltas():
-                yield delta
+            async with aclosing(processor.deltas()) as deltas:
+                async for delta in deltas:
+                    yield delta
         finally:
             end(FinishReason.ABORT)      # for a reader that left early; nothing happens to a request that has ended
 

@@ -2,14 +2,15 @@
 strings, gather. Event loop only.
 
 `EngineCore` calls `process` after each step, `LocalEngine` reads `deltas`. A reader that is slower than the model finds
-everything since its last look in one delta, so memory is bounded by the answer, and nothing is lost.
+everything since its last look in one delta, so memory is bounded by the answer, and nothing is lost. Where many read at
+once, each is woken no more often than `ReadingPace` says; the first piece and the end come at once.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
 from itertools import groupby
 
 from engine.backends.base import Tokenizer
@@ -19,6 +20,7 @@ from engine.detokenizer import Detokenizer
 from engine.engine import Delta, TokenLogprob, ToolCallDelta, Usage
 from engine.errors import EngineError, EngineFailed
 from engine.parsers.base import Parsed, Parser
+from engine.reading_pace import ReadingPace
 from engine.request import FinishReason, Request
 from engine.stop import StopChecker
 
@@ -37,7 +39,9 @@ class OutputProcessor:
         end: Callable[[FinishReason], None],
         parser: Parser | None = None,
         marks: Mapping[int, str] | None = None,
+        pace: ReadingPace | None = None,
     ) -> None:
+        self._pace = pace or ReadingPace()
         self._num_prompt_tokens = len(request.prompt_token_ids)
         self._tokenizer = tokenizer
         self._end = end
@@ -53,6 +57,8 @@ class OutputProcessor:
         self._held_logprobs: deque[tuple[int, TokenLogprob]] = deque()   # with the place in the text where each begins
 
         self._news = asyncio.Event()                                     # set: the reader has something to take
+        self._next_look_s = 0.0                                          # by the loop's clock; 0: as soon as there is
+        self._next_look: asyncio.TimerHandle | None = None               # where there is something, but it is too soon
         self._text: list[str] = []
         self._reasoning: list[str] = []
         self._tool_calls: list[ToolCallDelta] = []
@@ -68,7 +74,7 @@ class OutputProcessor:
         self._num_cached_tokens = output.num_cached_tokens
         if output.queue_position != self._queue_position:
             self._queue_position = output.queue_position
-            self._news.set()
+            self._wake()
         for sampled in output.tokens:
             self._add(sampled)
             if self._stops.matched is not None:
@@ -81,20 +87,37 @@ class OutputProcessor:
         elif output.finish_reason is not None:
             self._end_text(is_cut=True)
             self._error = output.error or EngineFailed("The request was stopped before its answer was complete.")
-            self._news.set()
+            self._wake(at_once=True)
 
-    async def deltas(self) -> AsyncIterator[Delta]:
+    async def deltas(self) -> AsyncGenerator[Delta, None]:
         """Pieces of the answer as they come; the last has a finish reason. Raises EngineFailed after the last piece."""
-        while True:
-            await self._news.wait()
-            self._news.clear()
-            if self._error is None or self._text or self._reasoning or self._tool_calls:
-                delta = self._take()
-                yield delta
-                if delta.finish_reason is not None:
-                    return
-            if self._error is not None:
-                raise self._error
+        self._pace.num_readers += 1
+        try:
+            while True:
+                await self._news.wait()
+                self._news.clear()
+                if self._error is None or self._text or self._reasoning or self._tool_calls:
+                    delta = self._take()
+                    yield delta
+                    if delta.finish_reason is not None:
+                        return
+                if self._error is not None:
+                    raise self._error
+        finally:
+            self._pace.num_readers -= 1
+            self._let_next_look_be()
+
+    def _wake(self, *, at_once: bool = False) -> None:
+        """There is something to take: the reader is told, if it is time."""
+        if at_once or not self._next_look_s or self._next_look_s <= asyncio.get_running_loop().time():
+            self._news.set()
+        elif self._next_look is None:
+            self._next_look = asyncio.get_running_loop().call_at(self._next_look_s, self._news.set)
+
+    def _let_next_look_be(self) -> None:
+        if self._next_look is not None:
+            self._next_look.cancel()
+            self._next_look = None
 
     @property
     def _has_ended(self) -> bool:
@@ -126,7 +149,7 @@ class OutputProcessor:
         if parsed.reasoning or parsed.tool_calls:
             self._reasoning.append(parsed.reasoning)
             self._tool_calls += parsed.tool_calls
-            self._news.set()
+            self._wake()
 
     def _end_text(self, *, is_cut: bool) -> None:
         if self._parser is not None:
@@ -141,17 +164,17 @@ class OutputProcessor:
         if text:
             self._text.append(text)
             self._num_chars_shown += len(text)
-            self._news.set()
+            self._wake()
         nothing_held = self._num_chars_shown == self._num_chars
         while self._held_logprobs and (nothing_held or self._held_logprobs[0][0] < self._num_chars_shown):
             self._logprobs.append(self._held_logprobs.popleft()[1])
-            self._news.set()
+            self._wake()
 
     def _finish(self, reason: FinishReason) -> None:
         if reason is FinishReason.STOP and self._parser is not None and self._parser.has_calls:
             reason = FinishReason.TOOL_CALLS
         self._finish_reason = reason
-        self._news.set()
+        self._wake(at_once=True)
 
     def _take(self) -> Delta:
         delta = Delta(
@@ -167,6 +190,9 @@ class OutputProcessor:
         for gathered in (self._text, self._reasoning, self._tool_calls, self._logprobs):
             gathered.clear()
         self._num_tokens = 0
+        self._let_next_look_be()
+        pause_s = self._pace.pause_s if delta.num_tokens else 0.0
+        self._next_look_s = asyncio.get_running_loop().time() + pause_s if pause_s else 0.0
         return delta
 
     def _usage(self) -> Usage:

@@ -1,5 +1,5 @@
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, Iterable
 from itertools import pairwise
 from typing import Any
 
@@ -16,13 +16,14 @@ from engine.output_processor import OutputProcessor
 from engine.params import SamplingParams
 from engine.parsers.base import Asked, Parser
 from engine.parsers.choose import choose
+from engine.reading_pace import LEAST_PAUSE_S, READER_S, ReadingPace
 from engine.request import FinishReason, Request
 
 
 class Answer:
     """A processor with what the core would tell it, and what it told the core."""
 
-    def __init__(self, *stop: str, parser: Parser | None = None) -> None:
+    def __init__(self, *stop: str, parser: Parser | None = None, pace: ReadingPace | None = None) -> None:
         self.ended_for: list[FinishReason] = []
         request = Request(
             request_id="r",
@@ -32,8 +33,8 @@ class Answer:
             max_tokens=100,
             arrival_s=0.0,
         )
-        self._processor = OutputProcessor(request, ByteTokenizer(), self.ended_for.append, parser)
-        self.deltas: AsyncIterator[Delta] = self._processor.deltas()
+        self._processor = OutputProcessor(request, ByteTokenizer(), self.ended_for.append, parser, pace=pace)
+        self.deltas: AsyncGenerator[Delta, None] = self._processor.deltas()
 
     def tell(
         self,
@@ -73,6 +74,60 @@ async def test_what_came_since_the_last_look_is_one_delta() -> None:
     answer.tell("!", FinishReason.LENGTH)
     usage = Usage(prompt_tokens=3, completion_tokens=6, cached_tokens=2)
     assert await answer.all() == [Delta(text="!", num_tokens=1, finish_reason=FinishReason.LENGTH, usage=usage)]
+
+
+class TestWhereManyRead:
+    async def test_the_first_piece_comes_at_once_and_then_several_tokens_together(self) -> None:
+        pace = ReadingPace()
+        pace.num_readers = 5000         # beside this one: four seconds between two pieces
+        answer = Answer(pace=pace)
+        answer.tell("a")
+        assert (await anext(answer.deltas)).text == "a"
+        next_piece = asyncio.ensure_future(anext(answer.deltas))
+        answer.tell("b")
+        answer.tell("c")
+        done, _ = await asyncio.wait({next_piece}, timeout=0.05)
+        assert not done
+        pace.num_readers = 1
+        answer.tell("d", FinishReason.LENGTH)                   # the end waits for nobody
+        last = await asyncio.wait_for(next_piece, 1)
+        assert (last.text, last.num_tokens, last.finish_reason) == ("bcd", 3, FinishReason.LENGTH)
+
+    async def test_a_piece_comes_when_its_time_has_come(self) -> None:
+        pace = ReadingPace()
+        pace.num_readers = round(LEAST_PAUSE_S / READER_S) + 20
+        answer = Answer(pace=pace)
+        answer.tell("a")
+        assert (await anext(answer.deltas)).text == "a"
+        begun_s = asyncio.get_running_loop().time()
+        answer.tell("b")
+        assert (await asyncio.wait_for(anext(answer.deltas), 10)).text == "b"
+        assert asyncio.get_running_loop().time() - begun_s > LEAST_PAUSE_S / 2
+
+    async def test_an_error_and_a_place_in_the_queue_are_told(self) -> None:
+        pace = ReadingPace()
+        pace.num_readers = 5000
+        answer = Answer(pace=pace)
+        answer.tell(position=3)
+        assert (await anext(answer.deltas)).queue_position == 3
+        answer.tell("a", position=None)
+        assert (await asyncio.wait_for(anext(answer.deltas), 1)).text == "a"
+        answer.tell(finish=FinishReason.ERROR, error=EngineFailed("gone"))
+        with pytest.raises(EngineFailed, match="gone"):
+            await asyncio.wait_for(anext(answer.deltas), 1)
+
+    async def test_who_has_read_to_the_end_or_left_counts_no_more(self) -> None:
+        pace = ReadingPace()
+        answers = [Answer(pace=pace) for _ in range(2)]
+        for answer in answers:
+            answer.tell("a")
+            await anext(answer.deltas)
+        assert pace.num_readers == 2
+        answers[0].tell("b", FinishReason.STOP)
+        assert len(await answers[0].all()) == 1
+        await answers[1].deltas.aclose()
+        assert pace.num_readers == 0
+        assert pace.pause_s == 0.0
 
 
 async def test_a_reader_that_waits_is_woken_by_text_and_not_by_half_a_character() -> None:
