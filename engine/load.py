@@ -18,7 +18,8 @@ from engine.gguf import GgufHeader, read_header
 from engine.hardware import Machine, cpu_device, find_gpus, gpu_device, inspect_machine
 from engine.load_embedding import plan_embedding, start_embedding
 from engine.load_local import DEFAULT_SYSTEM_PROMPT as DEFAULT_SYSTEM_PROMPT
-from engine.load_local import info_of, local_engine
+from engine.load_local import OnShareLoaded as OnShareLoaded
+from engine.load_local import info_of, local_engine, unheard
 from engine.load_torch import gguf_by_torch, plan_torch, start_torch
 from engine.lora import read_adapters
 from engine.memory import DeviceFacts, MemoryPlan, plan
@@ -39,13 +40,13 @@ MAX_CHUNK_TOKENS = 8 * ATTENTION_TILE_TOKENS   # of prompts in a step; more gain
 logger = structlog.get_logger(__name__)
 
 
-async def load_engine(spec: ModelSpec, limits: LoadLimits) -> Engine:
+async def load_engine(spec: ModelSpec, limits: LoadLimits, on_share: OnShareLoaded = unheard) -> Engine:
     """One that embeds where the file's header names a pooling, else one that writes.
 
     Raises ModelLoadError, OutOfMemory among them, that says what to do. May be cancelled.
     """
     try:
-        return await _load(spec, spec.own_limits.over(limits))
+        return await _load(spec, spec.own_limits.over(limits), on_share)
     except OSError as error:            # a file that went away meanwhile, or no process to be had for the trial
         raise ModelLoadError(Told("load-failed", model=spec.name, detail=str(error))) from error
 
@@ -69,14 +70,14 @@ async def plan_load(spec: ModelSpec, limits: LoadLimits) -> MemoryPlan:
     return plan(facts, cpu_device(machine, limits.promised_bytes), limits, gpu)
 
 
-async def _load(spec: ModelSpec, limits: LoadLimits) -> Engine:
+async def _load(spec: ModelSpec, limits: LoadLimits, on_share: OnShareLoaded) -> Engine:
     # Each back end's corner is entered when a model of its kind is loaded: starting stays short.
     from engine.backends.llama_cpp.trial import Candidate, try_model  # noqa: PLC0415
 
     if await asyncio.to_thread(select_backend, spec.path) == "torch":
         if spec.adapters:
             raise ModelLoadError(Told("adapter-safetensors", model=spec.name))
-        return await start_torch(spec, await asyncio.to_thread(inspect_machine), limits)
+        return await start_torch(spec, await asyncio.to_thread(inspect_machine), limits, on_share)
     header = await asyncio.to_thread(read_header, spec.path)
     if not header.has_tokenizer:
         raise ModelLoadError(Told("file-no-tokenizer", file=spec.path.name))
@@ -89,7 +90,7 @@ async def _load(spec: ModelSpec, limits: LoadLimits) -> Engine:
         return await start_embedding(spec, header, machine, limits)
     if not adapters and (folder := await gguf_by_torch(header, machine, limits)):
         try:
-            return await start_torch(spec, machine, limits, folder)
+            return await start_torch(spec, machine, limits, on_share, folder)
         except OutOfMemory as error:
             logger.warning("it does not fit the GPU; llama.cpp runs it", model=spec.model_id, reason=str(error))
     main_gpu, gpu = await choose_gpu(limits)
@@ -109,7 +110,7 @@ async def _load(spec: ModelSpec, limits: LoadLimits) -> Engine:
         logger.warning("layers do not run on the GPU; the processor has them all", model=spec.model_id)
         memory_plan = plan(facts, host, limits)
     draft = await _try_draft(spec, draft_header, candidate.num_threads, machine, limits) if draft_header else None
-    core = await _start_core(spec, candidate, trial, memory_plan, limits, draft)
+    core = await _start_core(spec, candidate, trial, memory_plan, limits, draft, on_share)
     info = replace(
         info_of(spec, core, quantisation=header.quantisation, kv_bytes=memory_plan.kv_bytes),
         cache_bytes=core.info.cache_bytes,
@@ -140,7 +141,7 @@ async def choose_gpu(limits: LoadLimits) -> tuple[int, DeviceFacts | None]:
 
 async def _start_core(
     spec: ModelSpec, candidate: Candidate, trial: TrialResult, memory_plan: MemoryPlan, limits: LoadLimits,
-    draft: DraftConfig | None,
+    draft: DraftConfig | None, on_share: OnShareLoaded,
 ) -> EngineCore:
     from engine.backends.llama_cpp.backend import LlamaCppBackend, LlamaCppConfig  # noqa: PLC0415
 
@@ -160,7 +161,7 @@ async def _start_core(
         kv_type=limits.kv_type,
         draft=draft,
     )
-    return await EngineCore.start(spec.model_id, lambda: LlamaCppBackend(config), max_queue=limits.max_queue)
+    return await EngineCore.start(spec.model_id, lambda: LlamaCppBackend(config, on_share), max_queue=limits.max_queue)
 
 
 # -- a draft model -----------------------------------------------------------------------------------------------------

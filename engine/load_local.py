@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeAlias
 
 from engine.core import EngineCore
 from engine.engine import EngineInfo
 from engine.local import LocalEngine
 from engine.model_spec import ModelSpec
 
+OnShareLoaded: TypeAlias = Callable[[float], None]       # 0 to 1, of the weights; called on the engine's thread
 DEFAULT_SYSTEM_PROMPT: Final = "You are a helpful assistant."
 
 
@@ -38,3 +40,7 @@ def info_of(spec: ModelSpec, core: EngineCore, *, quantisation: str, kv_bytes: i
         weight_bytes=backend.weight_bytes,
         kv_bytes=kv_bytes,
     )
+
+
+def unheard(share: float) -> None:
+    """For who does not want to know."""

@@ -17,7 +17,7 @@ from engine.core import EngineCore
 from engine.errors import ModelLoadError, OutOfMemory
 from engine.gguf import GgufHeader
 from engine.hardware import Machine, has_gpu_build, has_gpu_driver
-from engine.load_local import info_of, local_engine
+from engine.load_local import OnShareLoaded, info_of, local_engine
 from engine.local import LocalEngine
 from engine.memory import GPU_WORKING_BYTES, LoadLimits, MemoryPlan, ModelFacts, WeightFormat, gib, plan
 from engine.model_spec import ModelSpec
@@ -69,7 +69,7 @@ async def plan_torch(
 
 
 async def start_torch(
-    spec: ModelSpec, machine: Machine, limits: LoadLimits, folder: ModelFolder | None = None
+    spec: ModelSpec, machine: Machine, limits: LoadLimits, on_share: OnShareLoaded, folder: ModelFolder | None = None
 ) -> LocalEngine:
     """`folder`: of a GGUF, by `gguf_by_torch`. Raises ModelLoadError, OutOfMemory among them, that says what to do."""
     from engine.backends.torch.device import choose_device  # noqa: PLC0415 - torch takes seconds to come
@@ -81,7 +81,7 @@ async def start_torch(
     memory_plan = _plan(spec, folder, device, limits)
     _check_way_to(device, spec, folder, machine, limits)
     block_bytes = folder.kv_bytes_per_token(device.dtype, limits.kv_type) * BLOCK_TOKENS
-    core = await _start_core(spec, folder, device, memory_plan, limits, machine)
+    core = await _start_core(spec, folder, device, memory_plan, limits, machine, on_share)
     quantisation = (limits.weight_format or folder.format_name).upper()
     kv_bytes = core.info.num_blocks * block_bytes
     info = replace(info_of(spec, core, quantisation=quantisation, kv_bytes=kv_bytes), kv_type=limits.kv_type)
@@ -90,9 +90,9 @@ async def start_torch(
 
 async def _start_core(
     spec: ModelSpec, folder: ModelFolder, device: TorchDevice, memory_plan: MemoryPlan, limits: LoadLimits,
-    machine: Machine,
+    machine: Machine, on_share: OnShareLoaded,
 ) -> EngineCore:
-    from engine.backends.torch.backend import TorchBackend, TorchConfig  # noqa: PLC0415 - as above
+    from engine.backends.torch.backend import TorchBackend, TorchConfig, load_model  # noqa: PLC0415 - as above
 
     block_bytes = folder.kv_bytes_per_token(device.dtype, limits.kv_type) * BLOCK_TOKENS
     config = TorchConfig(
@@ -109,15 +109,15 @@ async def _start_core(
         kv_type=limits.kv_type,
     )
     if not folder.quantisation:
-        return await EngineCore.start(spec.model_id, lambda: TorchBackend(config), max_queue=limits.max_queue)
+        load = partial(load_model, on_share=on_share)
+        return await EngineCore.start(spec.model_id, lambda: TorchBackend(config, load), max_queue=limits.max_queue)
     from engine.backends.llama_cpp.trial import Candidate, try_model  # noqa: PLC0415 - as above
     from engine.backends.torch.gguf_model import load_gguf  # noqa: PLC0415
 
     vocabulary = Candidate(paths=folder.files, num_threads=1, vocabulary_only=True)
     await try_model(vocabulary, processor=machine.processor, state_dir=limits.state_dir)
-    return await EngineCore.start(
-        spec.model_id, lambda: TorchBackend(config, partial(load_gguf, folder)), max_queue=limits.max_queue
-    )
+    load = partial(load_gguf, folder, on_share=on_share)
+    return await EngineCore.start(spec.model_id, lambda: TorchBackend(config, load), max_queue=limits.max_queue)
 
 
 def _check_way_to(

@@ -23,20 +23,20 @@ from app.language import Said
 from app.services.changes import Changes
 from app.services.memory_room import limits_beside, make_room, why_not_loaded
 from app.services.model_places import ModelPlaces
+from app.services.model_states import LEAST_SHARE_TOLD, Place, Wanted
 from app.services.model_states import LoadWait as LoadWait
 from app.services.model_states import ModelState as ModelState
 from app.services.model_states import ModelStatus as ModelStatus
-from app.services.model_states import Place, Wanted
 from app.services.model_states import Policy as Policy
 from engine.engine import Engine
 from engine.errors import EngineError, EngineFailed, OutOfMemory
-from engine.load import LoadLimits, ModelSpec, plan_load
+from engine.load import LoadLimits, ModelSpec, OnShareLoaded, plan_load
 from engine.memory import MemoryPlan
 
 RETRY_AFTER_FAILURE_S = 30      # a model that just failed is not tried again by every request that names it
 UNUSED_S = 60                   # that a model which was just loaded stays, whatever its time after a use is
 
-Loader = Callable[[ModelSpec, LoadLimits], Awaitable[Engine]]
+Loader = Callable[[ModelSpec, LoadLimits, OnShareLoaded], Awaitable[Engine]]
 
 log = structlog.get_logger(__name__)
 
@@ -63,7 +63,10 @@ class EngineRegistry:
         if place is None:
             return ModelStatus(ModelState.ON_DISK)
         info = place.engine.info if place.engine else None
-        return ModelStatus(place.state, place.reason or "", info, place.num_borrowers, place.waits_for, _about_s(place))
+        share = place.share_loaded if place.state is ModelState.LOADING else 0.0
+        return ModelStatus(
+            place.state, place.reason or "", info, place.num_borrowers, place.waits_for, _about_s(place), share
+        )
 
     def last_window(self, model_id: str) -> int | None:
         """How many tokens it held when it was last loaded here."""
@@ -240,16 +243,21 @@ class EngineRegistry:
             try:
                 if place.reason:
                     self._places.set(place, ModelState.LOADING)
-                place.began_loading_s = asyncio.get_running_loop().time()
-                return await self.loader(spec, self._limits_now(is_picky=has_idle))
+                place.began_loading_s, place.share_loaded = asyncio.get_running_loop().time(), 0.0
+                return await self.loader(spec, self._limits_now(is_picky=has_idle), self._places.hearing(place))
             except OutOfMemory:
                 if not makes_room or not await make_room(self._places, place, spec.name):
                     raise
 
+
 def _about_s(place: Place) -> float | None:
-    if place.state is not ModelState.LOADING or place.began_loading_s is None or place.last_load_s is None:
+    """By its last load; the first time, by how long what is loaded has taken."""
+    if place.state is not ModelState.LOADING or place.began_loading_s is None:
         return None
-    return max(0.0, place.began_loading_s + place.last_load_s - asyncio.get_running_loop().time())
+    taken_s = asyncio.get_running_loop().time() - place.began_loading_s
+    if place.last_load_s is not None:
+        return max(0.0, place.last_load_s - taken_s)
+    return taken_s * (1 / place.share_loaded - 1) if place.share_loaded >= LEAST_SHARE_TOLD else None
 
 
 async def _outcome(loading: asyncio.Task[None], model_id: str) -> None:

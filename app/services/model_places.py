@@ -12,9 +12,10 @@ import structlog
 
 from app.language import Said
 from app.services.changes import Change, Changes
-from app.services.model_states import LoadWait, ModelState, Place
+from app.services.model_states import LEAST_SHARE_TOLD, LoadWait, ModelState, Place
 from engine.engine import Engine
 from engine.hardware import give_back_memory
+from engine.load import OnShareLoaded
 
 log = structlog.get_logger(__name__)
 
@@ -71,6 +72,21 @@ class ModelPlaces:
         else:
             place.settled.set()
         self.changes.announce_all(Change("models", None))
+
+    def hearing(self, place: Place) -> OnShareLoaded:
+        """What an engine's thread may tell how far a load of this model is."""
+        loop = asyncio.get_running_loop()
+
+        def hear(share: float) -> None:
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(self._note_share, place, share)
+
+        return hear
+
+    def _note_share(self, place: Place, share: float) -> None:
+        if place.state is ModelState.LOADING and share >= place.share_loaded + LEAST_SHARE_TOLD:
+            place.share_loaded = share
+            self.changes.announce_all(Change("models", None))
 
     def _expire(self, model_id: str, place: Place) -> None:
         place.expiry = None

@@ -13,6 +13,8 @@ from app.language import Said
 from engine.engine import Engine, EngineInfo
 from engine.load import ModelSpec
 
+LEAST_SHARE_TOLD = 0.05         # of a load; and the least step from one that was told to the next
+
 
 class ModelState(StrEnum):
     ON_DISK = "on_disk"
@@ -51,7 +53,8 @@ class ModelStatus:
     info: EngineInfo | None = None          # while READY
     num_requests: int = 0                   # that use it now, waiting ones included
     waits_for: LoadWait | None = None       # `reason` says it in words
-    about_s: float | None = None            # while LOADING: how long it may still take, by its last load
+    about_s: float | None = None            # while LOADING: how long it may still take
+    share_loaded: float = 0.0               # of the weights, while LOADING; 0: nothing is known yet
 
 
 @dataclass(slots=True, eq=False)
@@ -67,6 +70,7 @@ class Place:
     last_used_s: float = 0.0
     failed_at_s: float = 0.0
     began_loading_s: float | None = None    # the file, that is: not the waiting for memory or for another load
+    share_loaded: float = 0.0               # of the weights, from 0 to 1
     last_load_s: float | None = None        # how long that took
     last_window: int | None = None          # in tokens, when it was last loaded
     is_retired: bool = False                # it goes as soon as nobody uses it

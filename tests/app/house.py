@@ -57,7 +57,7 @@ class Shelf:
     backends: dict[str, ScriptedBackend] = field(default_factory=dict)
     embedders: dict[str, MakeEmbedder] = field(default_factory=dict)
 
-    async def load(self, spec: ModelSpec, limits: LoadLimits) -> Engine:
+    async def load(self, spec: ModelSpec, limits: LoadLimits, on_share: object = None) -> Engine:
         self.loads.append(spec.model_id)
         if make := self.embedders.get(spec.model_id):
             return await EmbeddingEngine.start(

@@ -23,7 +23,7 @@ from tests.app.house import until
 from tests.engine.tiny_gguf import write_tiny_gguf
 
 
-async def never_loaded(spec: ModelSpec, limits: LoadLimits) -> Engine:
+async def never_loaded(spec: ModelSpec, limits: LoadLimits, on_share: object = None) -> Engine:
     await asyncio.Event().wait()
     raise AssertionError
 

@@ -14,7 +14,7 @@ from app.services.engines import EngineRegistry, LoadWait, ModelState
 from engine.backends.scripted import Gate, ScriptedBackend
 from engine.engine import ChatMessage, ChatRequest, Engine
 from engine.errors import EngineFailed, ModelLoadError, OutOfMemory
-from engine.load import LoadLimits, ModelSpec
+from engine.load import LoadLimits, ModelSpec, OnShareLoaded
 from engine.local import LocalEngine
 from engine.params import SamplingParams
 from tests.app.house import Shelf, turn, until
@@ -146,7 +146,7 @@ class SmallMachine:
         self._shelf = shelf
         self.num_loaded = 0
 
-    async def load(self, spec: ModelSpec, limits: LoadLimits) -> LocalEngine:
+    async def load(self, spec: ModelSpec, limits: LoadLimits, on_share: object = None) -> LocalEngine:
         if self.num_loaded:
             raise OutOfMemory(f"{spec.name} needs more memory than is left.")
         engine = await self._shelf.load(spec, limits)
@@ -166,7 +166,7 @@ async def test_the_next_model_gets_none_of_what_the_loaded_ones_may_still_take(
 ) -> None:
     promised: list[tuple[int, int]] = []
 
-    async def load(spec: ModelSpec, limits: LoadLimits) -> LocalEngine:
+    async def load(spec: ModelSpec, limits: LoadLimits, on_share: object = None) -> LocalEngine:
         promised.append((limits.promised_bytes, limits.promised_gpu_bytes))
         engine = await shelf.load(spec, limits)
         engine._info = replace(engine.info, kv_bytes=1000, cache_bytes=500, gpu_kv_bytes=700)
@@ -218,7 +218,7 @@ async def test_an_answering_model_is_never_ended_to_make_room_the_next_one_waits
 
 
 async def test_a_model_too_large_for_an_empty_machine_fails_with_the_reason(services: Services, shelf: Shelf) -> None:
-    async def refuse(spec: ModelSpec, limits: LoadLimits) -> LocalEngine:
+    async def refuse(spec: ModelSpec, limits: LoadLimits, on_share: object = None) -> LocalEngine:
         raise OutOfMemory("It needs 80 GB; there are 8.")
 
     services.engines.loader = refuse
@@ -229,7 +229,7 @@ async def test_a_model_too_large_for_an_empty_machine_fails_with_the_reason(serv
 async def test_a_load_can_be_given_up(services: Services, shelf: Shelf) -> None:
     started = asyncio.Event()
 
-    async def load_for_ever(spec: ModelSpec, limits: LoadLimits) -> LocalEngine:
+    async def load_for_ever(spec: ModelSpec, limits: LoadLimits, on_share: object = None) -> LocalEngine:
         started.set()
         return await asyncio.get_running_loop().create_future()
 
@@ -247,7 +247,7 @@ async def test_a_load_can_be_given_up(services: Services, shelf: Shelf) -> None:
 async def test_whoever_gives_up_waiting_does_not_end_the_load_for_others(services: Services, shelf: Shelf) -> None:
     go_on = asyncio.Event()
 
-    async def load_slowly(spec: ModelSpec, limits: LoadLimits) -> LocalEngine:
+    async def load_slowly(spec: ModelSpec, limits: LoadLimits, on_share: object = None) -> LocalEngine:
         await go_on.wait()
         return await shelf.load(spec, limits)
 
@@ -279,10 +279,10 @@ async def test_a_load_says_what_it_waits_for_and_how_long_it_took_the_last_time(
     assert engines.last_window("parrot") == 4096        # known on disk too, once it was loaded
     loader = engines.loader
 
-    async def slow(spec: ModelSpec, limits: LoadLimits) -> Engine:
+    async def slow(spec: ModelSpec, limits: LoadLimits, on_share: object = None) -> Engine:
         asked.set()
         await go_on.wait()
-        return await loader(spec, limits)
+        return await loader(spec, limits, lambda share: None)
 
     engines.loader = slow
     await shelf.put(services, "other", "Hi")
@@ -297,3 +297,29 @@ async def test_a_load_says_what_it_waits_for_and_how_long_it_took_the_last_time(
     go_on.set()
     await asyncio.gather(*loads)
     assert engines.status("other").waits_for is None
+
+
+async def test_how_far_a_first_load_is_and_how_long_it_may_still_take(services: Services, shelf: Shelf) -> None:
+    hears: list[OnShareLoaded] = []
+    asked, go_on = asyncio.Event(), asyncio.Event()
+
+    async def slow(spec: ModelSpec, limits: LoadLimits, on_share: OnShareLoaded) -> Engine:
+        hears.append(on_share)
+        asked.set()
+        await go_on.wait()
+        return await shelf.load(spec, limits)
+
+    engines = services.engines
+    engines.loader = slow
+    load = asyncio.create_task(engines.load("parrot"))
+    await asked.wait()
+    assert (engines.status("parrot").share_loaded, engines.status("parrot").about_s) == (0.0, None)
+    await asyncio.to_thread(hears[0], 0.5)              # as an engine's thread does
+    await until(lambda: engines.status("parrot").share_loaded == 0.5)
+    about_s = engines.status("parrot").about_s
+    assert about_s is not None and 0.0 < about_s < 60.0
+    await asyncio.to_thread(hears[0], 0.52)             # not worth telling
+    assert engines.status("parrot").share_loaded == 0.5
+    go_on.set()
+    await load
+    assert engines.status("parrot").share_loaded == 0.0

@@ -31,7 +31,7 @@ class CountingLoader:
     shelf: Shelf
     seen: list[LoadLimits] = field(default_factory=list)
 
-    async def load(self, spec: ModelSpec, limits: LoadLimits) -> LocalEngine:
+    async def load(self, spec: ModelSpec, limits: LoadLimits, on_share: object = None) -> LocalEngine:
         self.seen.append(limits)
         left = SIZE if limits.budget_bytes is None else limits.budget_bytes
         least = LEAST if limits.least_context_tokens == MIN_CONTEXT_TOKENS else SIZE

@@ -427,7 +427,11 @@ class TestTheStarterModel:
         return next(Path(package.origin).parent.rglob("*.gguf"))
 
     async def test_knows_the_capital_of_france_and_shares_steps(self, path: Path) -> None:
-        engine = await load_engine(ModelSpec("smollm2", "SmolLM2", path, "1"), LoadLimits(context_tokens=2048))
+        shares: list[float] = []
+        spec = ModelSpec("smollm2", "SmolLM2", path, "1")
+        engine = await load_engine(spec, LoadLimits(context_tokens=2048), shares.append)
+        assert shares == sorted(shares)
+        assert shares[-1] == 1.0
 
         async def ask(question: str) -> str:
             asked = ChatRequest(

@@ -128,7 +128,8 @@ class ModelRow:
         if kind != self._pill_kind:
             self._pill.classes(remove=self._pill_kind, add=kind)
             self._pill_kind = kind
-        put(self._pill, t(word))
+        is_told = status.state is ModelState.LOADING and status.share_loaded
+        put(self._pill, t("model-loading-share", percent=round(100 * status.share_loaded)) if is_told else t(word))
         is_idle = status.state is ModelState.DRAINING
         put(self._word, t(ACTIONS[status.state]))
         self._spin.set_visibility(is_idle)

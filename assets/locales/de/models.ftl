@@ -13,6 +13,7 @@ models-find = Mehr finden
 
 model-ready = Bereit
 model-loading = Lädt
+model-loading-share = Lädt, { $percent } %
 model-unloading = Wird entladen
 model-on-disk = Auf der Platte
 model-failed = Nicht geladen

@@ -13,6 +13,7 @@ models-find = Find more
 
 model-ready = Ready
 model-loading = Loading
+model-loading-share = Loading, { $percent } %
 model-unloading = Unloading
 model-on-disk = On disk
 model-failed = Did not load

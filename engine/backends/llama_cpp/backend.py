@@ -6,7 +6,7 @@ Where the KV of which sequence lies is the business of `Streams`.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -67,9 +67,11 @@ class LlamaCppConfig:
 
 
 class LlamaCppBackend:
-    """Raises ModelLoadError when it cannot be made, EngineFailed when a step fails."""
+    """`on_share` hears how much of the weights is loaded, from 0 to 1. Raises ModelLoadError when it cannot be made,
+    EngineFailed when a step fails.
+    """
 
-    def __init__(self, config: LlamaCppConfig) -> None:
+    def __init__(self, config: LlamaCppConfig, on_share: Callable[[float], None] | None = None) -> None:
         self._config = config
         limit = ContextShape(config.max_num_seqs, whole_cells(config.max_model_len))
         start = START_SHAPE.grown_to(1, 1, limit)
@@ -77,7 +79,7 @@ class LlamaCppBackend:
         self._num_batch_tokens = max(min(config.max_num_batched_tokens, start.num_cells), config.max_num_seqs)
         identities = identities_of(config.files)
         with ExitStack() as undo:
-            self._model = NativeModel(config.path, config.options, config.adapters)
+            self._model = NativeModel(config.path, config.options, config.adapters, on_share=on_share)
             undo.callback(self._model.close)
             self._tokenizer = LlamaTokenizer(self._model)
             self._abort_flag = None if self._model.forgets else AbortFlag()     # half a step cannot be taken back

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,15 +27,24 @@ class RunOptions:
     flash_attention: bool = True    # without it V is stored transposed, and prefixes cannot be cached
 
 
+def _listener(on_share: Callable[[float], None]) -> Any:
+    def hear(share: float, _: Any) -> bool:
+        on_share(share)
+        return True                     # go on
+
+    return native().llama_progress_callback(hear)
+
+
 class NativeModel:
     """Owner of a `llama_model *`. Raises ModelLoadError where the library refuses the file.
 
     One that `embeds` is asked for vectors only, and may be an encoder. With `vocabulary_only` no weights are read.
+    `on_share` hears, while it is made, how much of them is.
     """
 
     def __init__(
         self, path: Path, options: RunOptions, adapters: Sequence[Adapter] = (), *, embeds: bool = False,
-        vocabulary_only: bool = False,
+        vocabulary_only: bool = False, on_share: Callable[[float], None] | None = None,
     ) -> None:
         lib = native()
         params = lib.llama_model_default_params()
@@ -45,6 +54,9 @@ class NativeModel:
         params.use_extra_bufts = options.repack
         params.vocab_only = vocabulary_only
         params.load_mode = lib.LLAMA_LOAD_MODE_NONE      # of a mapped file that is cut short meanwhile the process dies
+        if on_share is not None:
+            listener = _listener(on_share)               # kept until the weights are there
+            params.progress_callback = listener
         log_tail.clear()
         self._pointer: Any = lib.llama_model_load_from_file(os.fsencode(path), params)
         if not self._pointer:

@@ -68,15 +68,17 @@ class LoadedModel:
     close: Callable[[], None] = lambda: None        # of what the tokenizer holds
 
 
-def load_model(config: TorchConfig) -> LoadedModel:
-    """Raises ModelLoadError."""
+def load_model(config: TorchConfig, on_share: Callable[[float], None] = lambda share: None) -> LoadedModel:
+    """`on_share` hears how much of it is loaded, from 0 to 1. Raises ModelLoadError."""
     described = read_config(config.folder)
     tokenizer = FolderTokenizer(
         config.folder, vocab_size=described.vocab_size, eos_token_ids=described.eos_token_ids
     )
     dtype, device = getattr(torch, config.dtype), torch.device(config.device)
     if isinstance(described, DecoderConfig):
-        weights = read_weights(config.folder, described, dtype, device, weight_format=config.weight_format)
+        weights = read_weights(
+            config.folder, described, dtype, device, weight_format=config.weight_format, on_share=on_share
+        )
         return LoadedModel(config=described, weights=weights, tokenizer=tokenizer)
     from engine.backends.torch.transformers_model import read_pretrained  # noqa: PLC0415 - it takes seconds to come
 

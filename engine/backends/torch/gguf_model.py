@@ -7,7 +7,7 @@ Files are read, not mapped: of a mapped file that somebody cuts short the proces
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import IO, Final
 
@@ -36,12 +36,16 @@ _NAMES: Final = {
 _LAYER: Final = re.compile(r"blk\.(\d+)\.(.+)")
 
 
-def load_gguf(folder: ModelFolder, config: TorchConfig) -> LoadedModel:
-    """`folder` as read_gguf describes it. Raises ModelLoadError where a tensor is missing or misshapen."""
+def load_gguf(
+    folder: ModelFolder, config: TorchConfig, on_share: Callable[[float], None] = lambda share: None
+) -> LoadedModel:
+    """`folder` as read_gguf describes it; `on_share` as of `load_model`. Raises ModelLoadError where
+    a tensor is missing or misshapen.
+    """
     described, dtype, device = folder.config, getattr(torch, config.dtype), torch.device(config.device)
     assert isinstance(described, DecoderConfig)
     files = [_GgufFile(path, described, dtype, device) for path in folder.files]
-    weights = weights_from(files, described, dtype, device, name=folder.path.name)
+    weights = weights_from(files, described, dtype, device, name=folder.path.name, on_share=on_share)
     tokenizer = GgufTokenizer(folder.path)
     return LoadedModel(config=described, weights=weights, tokenizer=tokenizer, close=tokenizer.close)
 

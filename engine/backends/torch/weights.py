@@ -67,16 +67,16 @@ class Weights:
 
 def read_weights(
     folder: Path, config: DecoderConfig, dtype: torch.dtype, device: torch.device,
-    weight_format: str | None = None, on_progress: Callable[[float], None] = lambda share: None,
+    weight_format: str | None = None, on_share: Callable[[float], None] = lambda share: None,
 ) -> Weights:
-    """In a `weight_format` of quantised.py, or as they are on disk. `on_progress` gets the share that is loaded.
+    """In a `weight_format` of quantised.py, or as they are on disk. `on_share` gets the share that is loaded.
 
     Raises ModelLoadError where a tensor is missing or misshapen.
     """
     with ExitStack() as stack:
         files = [_SafetensorsFile(stack.enter_context(_opened(path))) for path in weight_files(folder)]
         return weights_from(
-            files, config, dtype, device, name=folder.name, weight_format=weight_format, on_progress=on_progress
+            files, config, dtype, device, name=folder.name, weight_format=weight_format, on_share=on_share
         )
 
 
@@ -88,7 +88,7 @@ class TensorFile(Protocol):
 
 def weights_from(
     files: Iterable[TensorFile], config: DecoderConfig, dtype: torch.dtype, device: torch.device, *, name: str,
-    weight_format: str | None = None, on_progress: Callable[[float], None] = lambda share: None,
+    weight_format: str | None = None, on_share: Callable[[float], None] = lambda share: None,
 ) -> Weights:
     """As `read_weights`, from files that are open. `name`: of the model, as people are told it."""
     shelf = _Shelf(name, dtype, device, config.checkpoint, weight_format)
@@ -98,7 +98,7 @@ def weights_from(
     layers = []
     for index in range(config.num_layers):
         layers.append(_layer(shelf, config, f"layers.{index}."))
-        on_progress((index + 1) / config.num_layers)
+        on_share((index + 1) / config.num_layers)
     tied = config.ties_embeddings or not shelf.has("lm_head.weight")
     return Weights(
         embedding=embedding,

@@ -37,7 +37,7 @@ NUM_BATCHED_TOKENS = 48                 # a prompt takes many steps
 KV_BYTES_A_TOKEN = 2 * 2 * 32 * 4       # two layers, K and V, 32 values of 4 bytes
 
 
-async def load_with_32_bit_kv(spec: ModelSpec, limits: LoadLimits) -> LocalEngine:
+async def load_with_32_bit_kv(spec: ModelSpec, limits: LoadLimits, on_share: object = None) -> LocalEngine:
     config = LlamaCppConfig(
         path=spec.path,
         max_model_len=MAX_MODEL_LEN,

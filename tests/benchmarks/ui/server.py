@@ -83,7 +83,7 @@ class PacedBackend(ScriptedBackend):
 
 
 def loader(tokens_per_s: float) -> Loader:
-    async def load(spec: ModelSpec, limits: LoadLimits) -> Engine:
+    async def load(spec: ModelSpec, limits: LoadLimits, on_share: object = None) -> Engine:
         core = await EngineCore.start(spec.model_id, lambda: PacedBackend(tokens_per_s), max_queue=limits.max_queue)
         info = EngineInfo(
             model_id=spec.model_id, name=spec.name, version=spec.version, backend="scripted", device="cpu",
