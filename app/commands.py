@@ -76,8 +76,13 @@ def list_users(data_dir: DataDir = None) -> None:
 def set_password(name: Name, password_stdin: PasswordStdin = False, data_dir: DataDir = None) -> None:
     """Give somebody a new password. They are signed out everywhere."""
     password = _password(password_stdin)
-    user = _with_accounts(data_dir, lambda accounts: accounts.set_password(name, password))
-    print(f"{user.name} has a new password.")
+
+    async def change(accounts: AccountService) -> str:
+        user = await user_called(name, accounts)
+        await accounts.set_password(user.id, password)
+        return user.name
+
+    print(f"{_with_accounts(data_dir, change)} has a new password.")
 
 
 @users.command("disable")
@@ -235,9 +240,13 @@ def load_settings(**flags: Any) -> Settings:
 def _with_accounts(data_dir: Path | None, work: Callable[[AccountService], Awaitable[T]]) -> T:
     settings = load_settings(data_dir=data_dir)
     from app.services.accounts import AccountService
+    from app.services.changes import Changes
     from store.database import Database
 
-    with closing(Database.open(settings.database_path)) as db, closing(AccountService(db, settings)) as accounts:
+    with (
+        closing(Database.open(settings.database_path)) as db,
+        closing(AccountService(db, settings, Changes())) as accounts,
+    ):
         return asyncio.run(_awaited(work(accounts)))
 
 

@@ -189,7 +189,7 @@ class TestUsers:
     def test_nobody_of_that_name(self, inglenook: Inglenook, anna: str) -> None:
         outcome = inglenook("users", "set-password", "Ben", "--password-stdin", stdin=PASSWORD)
         assert outcome.exit_code == 1
-        assert "no such user" in outcome.err
+        assert outcome.err == "inglenook: There is no user called Ben. See `inglenook users list`.\n"
 
 
 class TestKeys:
