@@ -137,8 +137,8 @@ class Services:
             endpoints, connections, models, model_settings, model_presets, model_versions, ModelSpeeds(db, engines),
             ModelUpdates(db, hub, models, changes), found_models, model_uploads, downloads, optimizer, engines,
             generations, chat, ContextMeter(engines), temporary, presets, prompts, LibraryFiles(prompts, presets),
-            exports, imports, OrganiseService(db, conversations, changes), ListingService(db), SearchService(db), titles,
-            BenchmarkService(db, models, engines, changes),
+            exports, imports, OrganiseService(db, conversations, changes), ListingService(db), SearchService(db),
+            titles, BenchmarkService(db, models, engines, changes),
         )
 
     async def start(self) -> None:

@@ -10,7 +10,7 @@ from sqlmodel import select
 
 from app.services.models import STARTER_ID
 from store.database import Database
-from store.tables import Conversation, ConversationTag, Folder, Preset, Prompt, Tag, User, now
+from store.tables import ApiKey, Conversation, ConversationTag, Folder, Preset, Prompt, Tag, User, now
 from tests.app.measured import again, run_of
 from tests.e2e.conftest import Server, until
 from tests.e2e.test_sidebar import NAMES, seed
@@ -50,6 +50,7 @@ def furnished(server: Server, name: str) -> str:
                        content="In {{to=German|French}}: {{notes}}."),
                 Prompt(user_id=user_id, command="plain", name="Say it plainly", content="Say it plainly: {{subject}}"),
                 Preset(user_id=user_id, name="Editor", system_prompt="You mend.", parameters={"temperature": 0.3}),
+                ApiKey(user_id=user_id, name="Laptop", key_hash=f"of {name}", hint="sk-ab…xyz"),
             ])
             session.flush()
             theirs = select(Conversation).where(Conversation.user_id == user_id)
@@ -253,6 +254,39 @@ async def preset_form(page: Page) -> None:
     await expect(page.get_by_role("dialog").get_by_label("System prompt", exact=True)).to_be_visible()
 
 
+async def person_form(page: Page) -> None:
+    """With something wrong in it."""
+    await page.get_by_role("button", name="Add a person").click()
+    form = page.get_by_role("dialog")
+    await form.get_by_role("button", name="Add a person").click()
+    await expect(form.get_by_role("alert")).to_be_visible()
+
+
+async def person_password(page: Page) -> None:
+    """One that was made up, to be copied."""
+    await _person_menu_item(page, "New password")
+    await page.get_by_role("button", name="Set password").click()
+    await expect(page.get_by_role("button", name="Copy", exact=True)).to_be_visible()
+
+
+async def person_deleted(page: Page) -> None:
+    """Asked for, with a wrong name."""
+    await _person_menu_item(page, "Delete")
+    await page.get_by_role("textbox", name="To be sure").fill("Nobody")
+    await page.get_by_role("button", name="Delete for good").click()
+    await expect(page.get_by_role("alert")).to_be_visible()
+
+
+async def key_question(page: Page) -> None:
+    await page.get_by_role("button", name="Revoke Laptop").first.click()
+    await expect(page.get_by_role("alertdialog")).to_be_visible()
+
+
+async def _person_menu_item(page: Page, name: str) -> None:
+    await page.get_by_role("button", name="More for").first.click()
+    await page.get_by_role("menuitem", name=name, exact=True).click()
+
+
 async def sidebar(page: Page) -> None:
     opener = page.get_by_role("button", name="Open menu")
     if await opener.is_visible():
@@ -274,6 +308,7 @@ def pages(chat_id: str) -> list[tuple[str, tuple[State, ...]]]:
         (f"/c/{chat_id}", IN_CHAT), ("/", IN_NEW_CHAT), ("/settings", ()), ("/models", (file_form, model_menu)),
         ("/models/find", ()), ("/models/bench", (bench_typed,)),
         (f"/models/installed/{STARTER_ID}", ()), ("/library", (prompt_form, preset_form)),
+        ("/people", (person_form, person_password, person_deleted, key_question)),
     ]
 
 

@@ -7,7 +7,7 @@ people-count = { $count ->
 people-accounts = Konten
 people-show-all = Alle { $count } anzeigen
 people-add = Person hinzufügen
-people-you = Eigenes
+people-you = Eigenes Konto
 people-disabled = Gesperrt
 people-since = Seit { $date }
 people-seen-today = Zuletzt heute da
@@ -61,7 +61,7 @@ people-delete-keys = { $count ->
 }
 people-delete-nothing = Chats, Vorlagen oder Schlüssel gibt es nicht.
 people-delete-instead = Sollen die Chats bleiben und nur { $name } draußen, das Konto sperren.
-people-delete-type = { $name } eingeben
+people-delete-type = Zur Sicherheit { $name } eingeben
 people-delete-yes = Endgültig löschen
 people-delete-busy = Wird gelöscht
 people-deleted = { $name } ist gelöscht.

@@ -61,7 +61,7 @@ people-delete-keys = { $count ->
 }
 people-delete-nothing = There are no chats, prompts or keys.
 people-delete-instead = To keep the chats and only shut { $name } out, disable the account.
-people-delete-type = Type { $name }
+people-delete-type = To be sure, type { $name }
 people-delete-yes = Delete for good
 people-delete-busy = Deleting
 people-deleted = { $name } is deleted.
