@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from app.services.accounts import AccountService
     from app.services.container import Services
     from app.services.models import ModelService
@@ -64,9 +66,12 @@ def list_users(data_dir: DataDir = None) -> None:
     """Everybody who has an account."""
     everybody = _with_accounts(data_dir, lambda accounts: accounts.list_users())
     print_table(
-        ("NAME", "ROLE", "STATE", "SINCE"),
+        ("NAME", "ROLE", "STATE", "SINCE", "LAST HERE"),
         [
-            (user.name, user.role.value, "active" if user.is_active else "disabled", f"{user.created_at:%Y-%m-%d}")
+            (
+                user.name, user.role.value, "active" if user.is_active else "disabled", f"{user.created_at:%Y-%m-%d}",
+                _day(user.last_seen_at),
+            )
             for user in everybody
         ],
     )
@@ -131,12 +136,15 @@ def list_keys(data_dir: DataDir = None) -> None:
 
     async def collect(accounts: AccountService) -> list[tuple[str, ...]]:
         return [
-            (key.id[:SHORT_ID_CHARS], key.hint, user.name, key.name, f"{key.created_at:%Y-%m-%d}")
+            (
+                key.id[:SHORT_ID_CHARS], key.hint, user.name, key.name, f"{key.created_at:%Y-%m-%d}",
+                _day(key.last_used_at),
+            )
             for user in await accounts.list_users()
             for key in await accounts.list_keys(user.id)
         ]
 
-    print_table(("ID", "KEY", "USER", "NAME", "SINCE"), _with_accounts(data_dir, collect))
+    print_table(("ID", "KEY", "USER", "NAME", "SINCE", "LAST USED"), _with_accounts(data_dir, collect))
 
 
 @keys.command("revoke")
@@ -261,6 +269,10 @@ def with_services(data_dir: Path | None, work: Callable[[Services], Awaitable[T]
 
     with closing(Services.open(settings, load_engine)) as services:
         return asyncio.run(_awaited(work(services)))
+
+
+def _day(at: datetime | None) -> str:
+    return f"{at:%Y-%m-%d}" if at is not None else "never"
 
 
 async def _awaited(work: Awaitable[T]) -> T:
