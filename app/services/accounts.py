@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 NUM_HASHING_THREADS = 2
 MAX_USER_AGENT_CHARS = 300
-NUM_CHATS_ERASED_AT_ONCE = 100      # others' writes have their turn in between
+NUM_CHATS_ERASED_AT_ONCE = 25      # others' writes have their turn in between
 
 AccessEnded = Callable[[str, str | None], None]
 

@@ -55,7 +55,7 @@ class PeoplePage:
                     with tag("div"):
                         tag("h1", "", t("people"))
                         tag("p", "", t("people-about"))
-                    with tag("div", "nk-end"):
+                    with tag("div", "nk-end nk-people-end"):
                         add = button(t("people-add"), "nk-btn-primary", icon_name="plus")
                         add.on("click", self._forms.add, args=[])
                 self._count = _section(t("people-accounts"))

@@ -1,5 +1,5 @@
 # Die Seite mit allen, die sich anmelden dürfen, für Admins; siehe ui/pages/people.py.
-people-about = Wer sich hier anmelden darf, und mit welchen Schlüsseln Programme es tun.
+people-about = Wer sich hier anmelden darf, und die Schlüssel der Programme.
 people-count = { $count ->
     [one] { $count } Person
    *[other] { $count } Personen
