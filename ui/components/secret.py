@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from nicegui.element import Element
 from nicegui.events import GenericEventArguments
 
 from ui.components.elements import button, tag
@@ -16,11 +17,14 @@ _COPY = """async (event) => {
 }"""
 
 
-def secret(text: str) -> None:
+def secret(text: str) -> Element:
+    """The button."""
+
     def told(event: GenericEventArguments) -> None:
         put(outcome, t("chat-copied" if event.args else "markdown-not-copied"))
 
     with tag("div", "nk-secret-row"):
         tag("p", "nk-secret", text)
-        button(t("chat-copy"), "nk-btn-quiet nk-btn-sm", icon_name="copy").on("click", told, js_handler=_COPY)
+        copy = button(t("chat-copy"), "nk-btn-quiet nk-btn-sm", icon_name="copy").on("click", told, js_handler=_COPY)
         outcome = live("span", "nk-done", role="status")
+    return copy

@@ -129,10 +129,11 @@ class PeopleForms:
             tag("h2", "nk-break", said)
             tag("p", "", t("people-password-once"))
             with tag("div", "", role="group", aria_label=t("people-password-made")):
-                secret(password)
+                copy = secret(password)
             with tag("div", "nk-acts"):
                 button(t("close"), "nk-btn-primary").on("click", dialog.close)
         dialog.update()
+        copy.run_method("focus")        # the form that had it is gone
 
 
 class RoleChoice:
