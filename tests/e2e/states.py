@@ -13,6 +13,7 @@ from store.database import Database
 from store.tables import ApiKey, Conversation, ConversationTag, Folder, Preset, Prompt, Tag, User, now
 from tests.app.measured import again, run_of
 from tests.e2e.conftest import Server, until
+from tests.e2e.states_of_people import key_question, person_deleted, person_form, person_password
 from tests.e2e.test_sidebar import NAMES, seed
 
 MARKDOWN = """# A title
@@ -252,39 +253,6 @@ async def prompt_form(page: Page) -> None:
 async def preset_form(page: Page) -> None:
     await page.get_by_role("button", name="New preset").click()
     await expect(page.get_by_role("dialog").get_by_label("System prompt", exact=True)).to_be_visible()
-
-
-async def person_form(page: Page) -> None:
-    """With something wrong in it."""
-    await page.get_by_role("button", name="Add a person").click()
-    form = page.get_by_role("dialog")
-    await form.get_by_role("button", name="Add a person").click()
-    await expect(form.get_by_role("alert")).to_be_visible()
-
-
-async def person_password(page: Page) -> None:
-    """One that was made up, to be copied."""
-    await _person_menu_item(page, "New password")
-    await page.get_by_role("button", name="Set password").click()
-    await expect(page.get_by_role("button", name="Copy", exact=True)).to_be_visible()
-
-
-async def person_deleted(page: Page) -> None:
-    """Asked for, with a wrong name."""
-    await _person_menu_item(page, "Delete")
-    await page.get_by_role("textbox", name="To be sure").fill("Nobody")
-    await page.get_by_role("button", name="Delete for good").click()
-    await expect(page.get_by_role("alert")).to_be_visible()
-
-
-async def key_question(page: Page) -> None:
-    await page.get_by_role("button", name="Revoke Laptop").first.click()
-    await expect(page.get_by_role("alertdialog")).to_be_visible()
-
-
-async def _person_menu_item(page: Page, name: str) -> None:
-    await page.get_by_role("button", name="More for").first.click()
-    await page.get_by_role("menuitem", name=name, exact=True).click()
 
 
 async def sidebar(page: Page) -> None:

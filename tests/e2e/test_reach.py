@@ -18,9 +18,6 @@ from tests.e2e.states import (
     filtered_search,
     furnished,
     leave,
-    person_deleted,
-    person_form,
-    person_password,
     preset_form,
     prompt_form,
     selection,
@@ -28,6 +25,7 @@ from tests.e2e.states import (
     tags,
     variables,
 )
+from tests.e2e.states_of_people import person_deleted, person_form, person_password
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
