@@ -15,7 +15,7 @@ from starlette.types import Scope
 
 from app.language import language_named, languages, preferred_language
 from app.services.container import Services
-from store.tables import UserRole
+from store.tables import User, UserRole
 from ui.delivery.install import deliver
 from ui.gate import gate_routes, language_of, page, place_of
 from ui.language import NICEGUI_NAMES, speak_in_request, t, words_script
@@ -74,8 +74,8 @@ def install(app: FastAPI, services: Services) -> None:
     )
 
 
-def client_owner(client_id: str) -> str | None:
-    """Whose page this NiceGUI client is: only their session may open its websocket. None where there is none."""
+def client_owner(client_id: str) -> User | None:
+    """For whom this NiceGUI client's page was made: only they may open its websocket. None where there is none."""
     client = Client.instances.get(client_id)
     return owner_of(client) if client is not None else None
 

@@ -15,6 +15,8 @@ from typing import Any
 
 from nicegui import Client, background_tasks, core
 
+from store.tables import User
+
 Handler = Callable[[str, Any], Any]
 
 _HANDLERS: dict[str, Handler] = {
@@ -29,7 +31,7 @@ def hold_sockets_to_their_pages() -> None:
 
 def drop_pages_of(user_id: str) -> None:
     """Nothing that they send reaches their open pages any more."""
-    for client in [each for each in Client.instances.values() if owner_of(each) == user_id]:
+    for client in [each for each in Client.instances.values() if (owner := owner_of(each)) and owner.id == user_id]:
         for document_id in [*client._delete_tasks]:         # of a page whose line is lost, which waits for it no longer
             client._cancel_delete_task(document_id)
         client.delete()
@@ -38,9 +40,10 @@ def drop_pages_of(user_id: str) -> None:
         background_tasks.create(reload, name="reload page")
 
 
-def owner_of(client: Client) -> str | None:
-    user = client.request.state.user
-    return user.id if user is not None else None
+def owner_of(client: Client) -> User | None:
+    """For whom the page was made, as they were then."""
+    user: User | None = client.request.state.user
+    return user
 
 
 def _for_own_page(handler: Handler) -> Handler:

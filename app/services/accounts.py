@@ -156,11 +156,14 @@ class AccountService:
         if not await self._in_hashing_thread(security.verify_password, old, user.password_hash):
             raise InvalidInput(Said("error-password-present"), field="old")
         self._throttle.succeeded(attempt)
-        await self._set_password(user_id, new, keep_token_hash=security.token_hash(keep_token) if keep_token else None)
+        await self.set_password(user_id, new, keep_token_hash=security.token_hash(keep_token) if keep_token else None)
 
-    async def set_password(self, user_id: str, new: str) -> None:
-        """By an admin or the command line. Ends all of the person's sessions."""
-        await self._set_password(user_id, new)
+    async def set_password(self, user_id: str, new: str, *, keep_token_hash: str | None = None) -> None:
+        """By an admin or the command line. Ends the person's sessions, but for one. Raises InvalidInput."""
+        password_hash = await self._hash(new)
+        ended = await self._db.run(accounts.set_password, user_id, password_hash, keep_token_hash=keep_token_hash)
+        for token_hash in _found(ended):
+            self._tell_access_ended(user_id, token_hash)
 
     async def set_active(self, user_id: str, is_active: bool) -> None:
         """A disabled person's sessions end at once, and their keys do not work until they are enabled again."""
@@ -228,12 +231,6 @@ class AccountService:
         await self._db.run(stored_settings.set_of_user, user_id, key, value)
 
     # --- helpers -----------------------------------------------------------------------------------------------------
-
-    async def _set_password(self, user_id: str, new: str, *, keep_token_hash: str | None = None) -> None:
-        password_hash = await self._hash(new)
-        ended = await self._db.run(accounts.set_password, user_id, password_hash, keep_token_hash=keep_token_hash)
-        for token_hash in _found(ended):
-            self._tell_access_ended(user_id, token_hash)
 
     async def _hash(self, password: str) -> str:
         if problem := security.password_problem(password):
