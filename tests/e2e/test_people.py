@@ -93,7 +93,8 @@ async def test_an_open_page_for_admins_is_gone_with_the_right_to_it(server: Serv
     await expect(theirs.get_by_text("There is no page at this address.")).to_be_visible()
     await expect(other.get_by_label("Message", exact=True)).to_have_value("Half a sentence")
     await expect(other.locator(".nk-who small")).to_have_text("Signed in")
-    await page.get_by_role("button", name="Undo").click()
+    await choose(page, name, "Make an admin")
+    await expect(page.get_by_role("listitem").filter(has_text=name)).to_contain_text("Admin")
     await theirs.reload()
     await expect(theirs.get_by_role("heading", name="Models", exact=True)).to_be_visible()
 
