@@ -9,6 +9,7 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Callable
 from contextlib import closing
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -25,6 +26,7 @@ T = TypeVar("T")
 
 HELP_STYLE: dict[str, Any] = {"rich_markup_mode": None, "pretty_exceptions_enable": False, "add_completion": False}
 SHORT_ID_CHARS = 12
+STATES = {True: "active", False: "disabled"}
 MAX_PASSWORD_BYTES = 2**16      # read of what comes in, which may have no end; far more than a password may have
 
 users = typer.Typer(**HELP_STYLE, no_args_is_help=True, help="Who may sign in.")
@@ -64,9 +66,9 @@ def list_users(data_dir: DataDir = None) -> None:
     """Everybody who has an account."""
     everybody = _with_accounts(data_dir, lambda accounts: accounts.list_users())
     print_table(
-        ("NAME", "ROLE", "STATE", "SINCE"),
+        ("NAME", "ROLE", "STATE", "SINCE", "LAST HERE"),
         [
-            (user.name, user.role.value, "active" if user.is_active else "disabled", f"{user.created_at:%Y-%m-%d}")
+            (user.name, user.role.value, STATES[user.is_active], *_days(user.created_at, user.last_seen_at))
             for user in everybody
         ],
     )
@@ -76,29 +78,32 @@ def list_users(data_dir: DataDir = None) -> None:
 def set_password(name: Name, password_stdin: PasswordStdin = False, data_dir: DataDir = None) -> None:
     """Give somebody a new password. They are signed out everywhere."""
     password = _password(password_stdin)
-    user = _with_accounts(data_dir, lambda accounts: accounts.set_password(name, password))
-    print(f"{user.name} has a new password.")
+    _change(name, data_dir, lambda accounts, user_id: accounts.set_password(user_id, password), "has a new password")
 
 
 @users.command("disable")
 def disable_user(name: Name, data_dir: DataDir = None) -> None:
     """Shut somebody out: no sign-in, no keys. Their chats stay."""
-    print(f"{_set_active(name, data_dir, is_active=False)} is disabled.")
+    _change(name, data_dir, lambda accounts, user_id: accounts.set_active(user_id, False), "is disabled")
 
 
 @users.command("enable")
 def enable_user(name: Name, data_dir: DataDir = None) -> None:
     """Let a disabled person in again."""
-    print(f"{_set_active(name, data_dir, is_active=True)} is enabled.")
+    _change(name, data_dir, lambda accounts, user_id: accounts.set_active(user_id, True), "is enabled")
 
 
-def _set_active(name: str, data_dir: Path | None, *, is_active: bool) -> str:
-    async def change(accounts: AccountService) -> str:
+def _change(
+    name: str, data_dir: Path | None, change: Callable[[AccountService, str], Awaitable[None]], done: str
+) -> None:
+    """`change` something of that person's, by their id, and tell that it is `done`."""
+
+    async def work(accounts: AccountService) -> str:
         user = await user_called(name, accounts)
-        await accounts.set_active(user.id, is_active)
+        await change(accounts, user.id)
         return user.name
 
-    return _with_accounts(data_dir, change)
+    print(f"{_with_accounts(data_dir, work)} {done}.")
 
 
 # --- keys ------------------------------------------------------------------------------------------------------------
@@ -126,12 +131,12 @@ def list_keys(data_dir: DataDir = None) -> None:
 
     async def collect(accounts: AccountService) -> list[tuple[str, ...]]:
         return [
-            (key.id[:SHORT_ID_CHARS], key.hint, user.name, key.name, f"{key.created_at:%Y-%m-%d}")
+            (key.id[:SHORT_ID_CHARS], key.hint, user.name, key.name, *_days(key.created_at, key.last_used_at))
             for user in await accounts.list_users()
             for key in await accounts.list_keys(user.id)
         ]
 
-    print_table(("ID", "KEY", "USER", "NAME", "SINCE"), _with_accounts(data_dir, collect))
+    print_table(("ID", "KEY", "USER", "NAME", "SINCE", "LAST USED"), _with_accounts(data_dir, collect))
 
 
 @keys.command("revoke")
@@ -235,10 +240,11 @@ def load_settings(**flags: Any) -> Settings:
 def _with_accounts(data_dir: Path | None, work: Callable[[AccountService], Awaitable[T]]) -> T:
     settings = load_settings(data_dir=data_dir)
     from app.services.accounts import AccountService
+    from app.services.changes import Changes
     from store.database import Database
 
-    with closing(Database.open(settings.database_path)) as db, closing(AccountService(db, settings)) as accounts:
-        return asyncio.run(_awaited(work(accounts)))
+    with closing(Database.open(settings.database_path)) as db, closing(AccountService(db, settings, Changes())) as own:
+        return asyncio.run(_awaited(work(own)))
 
 
 def _with_models(data_dir: Path | None, work: Callable[[ModelService], Awaitable[T]]) -> T:
@@ -252,6 +258,10 @@ def with_services(data_dir: Path | None, work: Callable[[Services], Awaitable[T]
 
     with closing(Services.open(settings, load_engine)) as services:
         return asyncio.run(_awaited(work(services)))
+
+
+def _days(*moments: datetime | None) -> list[str]:
+    return [f"{at:%Y-%m-%d}" if at is not None else "never" for at in moments]
 
 
 async def _awaited(work: Awaitable[T]) -> T:

@@ -18,6 +18,7 @@ SESSION_COOKIE = "inglenook_session"
 MIN_PASSWORD_CHARS = 8
 MAX_PASSWORD_CHARS = 1024
 MAX_NAME_CHARS = 64
+PASSWORD_LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
 TOKEN_BYTES = 32                           # 43 characters of base64
 
 _hasher = argon2.using(type="ID")          # RFC 9106's second recommendation: 64 MiB, 3 passes, 4 lanes
@@ -71,6 +72,12 @@ def name_key(name: str) -> str:
 
 def new_token() -> str:
     return secrets.token_urlsafe(TOKEN_BYTES)
+
+
+def new_password() -> str:
+    """Made up for somebody who is told it: 79 bits, without letters and digits that are taken for each other."""
+    letters = [secrets.choice(PASSWORD_LETTERS) for _ in range(16)]
+    return "-".join("".join(letters[start:start + 4]) for start in range(0, 16, 4))
 
 
 def new_api_key() -> str:

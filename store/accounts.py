@@ -5,9 +5,10 @@ Secrets come in as hashes. A session or key is looked up together with its owner
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 
-from sqlalchemy import delete
+from sqlalchemy import delete, update
 from sqlmodel import Session, col, select
 
 from store.errors import LastAdmin
@@ -64,12 +65,45 @@ def set_active(session: Session, user_id: str, is_active: bool) -> User | None:
     if user is None:
         return None
     if not is_active:
-        active_admins = session.exec(select(User.id).where(User.role == UserRole.ADMIN, col(User.is_active))).all()
-        if list(active_admins) == [user_id]:
-            raise LastAdmin("This is the only admin. Make another one first.")
+        _leave_an_admin(session, user_id)
         end_sessions(session, user_id)
     user.is_active = is_active
     return user
+
+
+def set_role(session: Session, user_id: str, role: UserRole) -> User | None:
+    """None if there is no such person. Raises LastAdmin."""
+    user = get_user(session, user_id)
+    if user is None:
+        return None
+    if role is not UserRole.ADMIN:
+        _leave_an_admin(session, user_id)
+    user.role = role
+    return user
+
+
+def remove_user(session: Session, user_id: str) -> bool:
+    """With all that is theirs; False if there is no such person. Raises LastAdmin.
+
+    Chats go faster, and in steps, by `conversations.erase_some` before.
+    """
+    _leave_an_admin(session, user_id)
+    return session.exec(delete(User).where(col(User.id) == user_id)).rowcount == 1
+
+
+def _leave_an_admin(session: Session, user_id: str) -> None:
+    """Raises LastAdmin if nobody else could let people in."""
+    active_admins = session.exec(select(User.id).where(User.role == UserRole.ADMIN, col(User.is_active))).all()
+    if list(active_admins) == [user_id]:
+        raise LastAdmin("This is the only admin. Make another one first.")
+
+
+def note_seen(session: Session, people: Mapping[str, datetime], keys: Mapping[str, datetime]) -> None:
+    """When people were here and keys were used, by their ids. Who is gone by now is left out."""
+    for user_id, at in people.items():
+        session.exec(update(User).where(col(User.id) == user_id).values(last_seen_at=at))
+    for key_id, at in keys.items():
+        session.exec(update(ApiKey).where(col(ApiKey.id) == key_id).values(last_used_at=at))
 
 
 # --- sessions --------------------------------------------------------------------------------------------------------
@@ -136,6 +170,15 @@ def list_keys(session: Session, user_id: str) -> list[ApiKey]:
     )
 
 
+def list_everybodys_keys(session: Session) -> list[ApiKey]:
+    """Those that have not been revoked, for admins."""
+    return list(
+        session.exec(
+            select(ApiKey).where(col(ApiKey.revoked_at).is_(None)).order_by(col(ApiKey.created_at), col(ApiKey.id))
+        )
+    )
+
+
 def revoke_key(session: Session, user_id: str, key_id: str) -> ApiKey | None:
     """None if this person has no such key. Revoking twice keeps the first time."""
     key = session.exec(select(ApiKey).where(ApiKey.id == key_id, ApiKey.user_id == user_id)).first()
@@ -144,9 +187,9 @@ def revoke_key(session: Session, user_id: str, key_id: str) -> ApiKey | None:
     return key
 
 
-def user_of_key(session: Session, key_hash: str) -> User | None:
+def user_of_key(session: Session, key_hash: str) -> tuple[User, ApiKey] | None:
     return session.exec(
-        select(User)
+        select(User, ApiKey)
         .join(ApiKey, col(ApiKey.user_id) == User.id)
         .where(ApiKey.key_hash == key_hash, col(ApiKey.revoked_at).is_(None), col(User.is_active))
     ).first()

@@ -110,6 +110,12 @@ def erase(session: Session, conversation_id: str) -> None:
     session.exec(delete(Conversation).where(col(Conversation.id) == conversation_id))
 
 
+def erase_some(session: Session, user_id: str, limit: int) -> int:
+    """At once, and with no way back: up to so many of a person's chats. How many there were."""
+    some = select(Conversation.id).where(Conversation.user_id == user_id).limit(limit)
+    return session.exec(delete(Conversation).where(col(Conversation.id).in_(some))).rowcount
+
+
 def get_with_deleted(session: Session, user_id: str, conversation_id: str) -> Conversation | None:
     """Also one that waits to be purged."""
     return session.exec(

@@ -15,7 +15,7 @@ from starlette.types import Scope
 
 from app.language import language_named, languages, preferred_language
 from app.services.container import Services
-from store.tables import UserRole
+from store.tables import User, UserRole
 from ui.delivery.install import deliver
 from ui.gate import gate_routes, language_of, page, place_of
 from ui.language import NICEGUI_NAMES, speak_in_request, t, words_script
@@ -27,8 +27,9 @@ from ui.pages.hub_model import hub_model_page
 from ui.pages.library import library_page
 from ui.pages.model import model_page
 from ui.pages.models import models_page
+from ui.pages.people import people_page
 from ui.pages.settings import settings_page
-from ui.sockets import hold_sockets_to_their_pages
+from ui.sockets import drop_pages_of, hold_sockets_to_their_pages, owner_of
 from ui.stream import stream_routes
 from ui.theme import ASSETS
 from ui.web_app import web_app_routes
@@ -49,6 +50,7 @@ def install(app: FastAPI, services: Services) -> None:
     _forget_earlier_install()
     _make_pages(services)
     hold_sockets_to_their_pages()
+    services.accounts.on_demoted(drop_pages_of)
     for language in languages().values():
         nicegui_words = cast(dict[str, dict[str, str]], translations)[NICEGUI_NAMES.get(language.code, language.code)]
         nicegui_words |= {
@@ -72,13 +74,10 @@ def install(app: FastAPI, services: Services) -> None:
     )
 
 
-def client_owner(client_id: str) -> str | None:
-    """Whose page this NiceGUI client is: only their session may open its websocket. None where there is none."""
+def client_owner(client_id: str) -> User | None:
+    """For whom this NiceGUI client's page was made: only they may open its websocket. None where there is none."""
     client = Client.instances.get(client_id)
-    if client is None:
-        return None
-    user = client.request.state.user
-    return user.id if user is not None else None
+    return owner_of(client) if client is not None else None
 
 
 def _make_pages(services: Services) -> None:
@@ -109,6 +108,10 @@ def _make_pages(services: Services) -> None:
     @ui.page("/models/find/{owner}/{name}", response_timeout=PAGE_TIMEOUT_S)
     async def hub_model(request: Request, owner: str, name: str) -> Response | None:
         return await for_admins(request, hub_model_page(services, request, f"{owner}/{name}"))
+
+    @ui.page("/people", response_timeout=PAGE_TIMEOUT_S)
+    async def people(request: Request) -> Response | None:
+        return await for_admins(request, people_page(services, request))
 
     @ui.page("/library", response_timeout=PAGE_TIMEOUT_S)
     async def library(request: Request) -> None:

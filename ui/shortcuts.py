@@ -59,6 +59,7 @@ COMMANDS = (        # in the order in which they are shown
     Command("models", icon="box", href="/models", is_for_admins=True),
     Command("find-model", icon="download", href="/models/find", is_for_admins=True),
     Command("bench", icon="gauge", href="/models/bench", is_for_admins=True),
+    Command("people", icon="users", href="/people", is_for_admins=True),
     Command("library", icon="library-big", href="/library"),
     Command("shortcuts", ("?", "mod+/"), Where.PAGE, icon="keyboard"),
 )

@@ -3,6 +3,8 @@
 NiceGUI takes the page's id from every message that comes in. The door (`app.door`) lets a person open sockets for
 their own pages only; here a message that names another page than its socket's is dropped. And what a person typed is
 made text: half of a surrogate pair, which a browser can send, is read by no parser that pages use.
+
+A page was made for what its reader may do. When they may do less, it is dropped, and their browser loads it anew.
 """
 
 from __future__ import annotations
@@ -11,7 +13,9 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from nicegui import core
+from nicegui import Client, background_tasks, core
+
+from store.tables import User
 
 Handler = Callable[[str, Any], Any]
 
@@ -23,6 +27,23 @@ _HANDLERS: dict[str, Handler] = {
 def hold_sockets_to_their_pages() -> None:
     for name, handler in _HANDLERS.items():
         core.sio.handlers["/"][name] = _for_own_page(handler)
+
+
+def drop_pages_of(user_id: str) -> None:
+    """Nothing that they send reaches their open pages any more."""
+    for client in [each for each in Client.instances.values() if (owner := owner_of(each)) and owner.id == user_id]:
+        for document_id in [*client._delete_tasks]:         # of a page whose line is lost, which waits for it no longer
+            client._cancel_delete_task(document_id)
+        client.delete()
+        # Past the page's own queue, which has ended with it. Who has no line now is told to reload when it is back.
+        reload = core.sio.emit("run_javascript", {"code": "location.reload()"}, room=client.id)
+        background_tasks.create(reload, name="reload page")
+
+
+def owner_of(client: Client) -> User | None:
+    """For whom the page was made, as they were then."""
+    user: User | None = client.request.state.user
+    return user
 
 
 def _for_own_page(handler: Handler) -> Handler:

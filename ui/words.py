@@ -42,6 +42,16 @@ def day_label(at: datetime, now: datetime) -> str:
     return format_skeleton("MMMd" if at.year == now.year else "yMMMd", at, locale=_locale())
 
 
+def last_on(prefix: str, at: datetime | None) -> str:
+    """The message `<prefix>-today`, `-yesterday`, `-on` (a date) or, without a time, `-never`. `at` is of any zone."""
+    if at is None:
+        return t(f"{prefix}-never")
+    days = (datetime.now().astimezone().date() - at.astimezone().date()).days
+    if days > 1:
+        return t(f"{prefix}-on", date=date(at.astimezone()))
+    return t(f"{prefix}-yesterday") if days == 1 else t(f"{prefix}-today")
+
+
 def date(at: datetime) -> str:
     """"14 Nov 2026". `at` is local time."""
     return format_date(at, "medium", locale=_locale())

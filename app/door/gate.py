@@ -28,12 +28,12 @@ from app.door.responses import error_response, refuse, with_security_headers
 from app.hosts import HostPolicy
 from app.security import SESSION_COOKIE
 from app.services.accounts import AccountService
-from store.tables import User
+from store.tables import User, UserRole
 
 MAX_BODY_BYTES = 16 * 2**20
 WEBSOCKET_FOLDER = "/_nicegui_ws/"
 
-ClientOwner = Callable[[str], str | None]       # id of a NiceGUI client -> id of its user; None: no such client
+ClientOwner = Callable[[str], User | None]      # id of a NiceGUI client -> for whom it was made; None: no such client
 
 
 class Gate:
@@ -132,11 +132,19 @@ class Gate:
         return await self._look_up(identity.token, is_key=identity.is_key) is not None
 
     def _owns_client(self, connection: HTTPConnection, user: User) -> bool:
-        """NiceGUI's handshake asks for a client id only. An unknown one passes: NiceGUI then reloads the page."""
+        """NiceGUI's handshake asks for a client id only. An unknown one passes: NiceGUI then reloads the page.
+
+        A page that was made for an admin is nobody's who is none by now.
+        """
         if not connection.scope["path"].startswith(WEBSOCKET_FOLDER):
             return True
         client_ids = parse_qs(connection.scope["query_string"].decode("latin-1")).get("client_id", [])
-        return len(client_ids) == 1 and self._client_owner(client_ids[0]) in (None, user.id)
+        if len(client_ids) != 1:
+            return False
+        owner = self._client_owner(client_ids[0])
+        if owner is None:
+            return True
+        return owner.id == user.id and (user.role is UserRole.ADMIN or owner.role is not UserRole.ADMIN)
 
     async def _ask_to_sign_in(self, connection: HTTPConnection) -> Response:
         scope, headers = connection.scope, connection.headers

@@ -7,7 +7,7 @@ Sessions and keys are looked up each time: what another process ends, the comman
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from functools import partial
@@ -16,9 +16,11 @@ from typing import Any, ParamSpec, TypeVar
 from app import security
 from app.errors import Conflict, InvalidInput, NotAllowed, NotFound, TooManyAttempts
 from app.language import Said
+from app.services.changes import Change, Changes
+from app.services.sightings import Sightings
 from app.services.throttle import Throttle
 from app.settings import Settings
-from store import accounts
+from store import accounts, conversations
 from store import settings as stored_settings
 from store.database import Database
 from store.errors import LastAdmin
@@ -29,13 +31,16 @@ T = TypeVar("T")
 
 NUM_HASHING_THREADS = 2
 MAX_USER_AGENT_CHARS = 300
+NUM_CHATS_ERASED_AT_ONCE = 25      # others' writes have their turn in between
 
 AccessEnded = Callable[[str, str | None], None]
 
 
 class AccountService:
-    def __init__(self, db: Database, settings: Settings) -> None:
+    def __init__(self, db: Database, settings: Settings, changes: Changes) -> None:
         self._db = db
+        self._changes = changes
+        self._sightings = Sightings(db)
         self._session_length = timedelta(days=settings.session_days)
         self._setup_token = security.new_token()
         self._throttle = Throttle()
@@ -43,8 +48,10 @@ class AccountService:
         self._throttle_of_names = Throttle(num_free_failures=100, max_delay_s=30.0)
         self._hashing = ThreadPoolExecutor(NUM_HASHING_THREADS, thread_name_prefix="password")
         self._access_ended: list[AccessEnded] = []
+        self._demoted: list[Callable[[str], None]] = []
 
     def close(self) -> None:
+        self._sightings.close()
         self._hashing.shutdown()
 
     # --- the first admin ---------------------------------------------------------------------------------------------
@@ -113,11 +120,18 @@ class AccountService:
             self._tell_access_ended(user_id, token_hash)
 
     async def user_of_session(self, token: str) -> User | None:
-        return await self._db.read(accounts.user_of_session, security.token_hash(token))
+        user = await self._db.read(accounts.user_of_session, security.token_hash(token))
+        if user is not None:
+            self._sightings.of_person(user.id)
+        return user
 
     def on_access_ended(self, callback: AccessEnded) -> None:
         """`callback(user_id, hash)` when a session or key ends: the hash of its token; None: all of the person's do."""
         self._access_ended.append(callback)
+
+    def on_demoted(self, callback: Callable[[str], None]) -> None:
+        """`callback(user_id)` when somebody is no longer an admin: what is open of theirs was made for one."""
+        self._demoted.append(callback)
 
     # --- people ------------------------------------------------------------------------------------------------------
 
@@ -130,6 +144,7 @@ class AccountService:
         user = await self._db.run(accounts.add_user, name, security.name_key(name), password_hash, role)
         if user is None:
             raise _name_taken()
+        self._tell_people_changed()
         return user
 
     async def change_password(self, user_id: str, old: str, new: str, *, keep_token: str | None = None) -> None:
@@ -141,22 +156,38 @@ class AccountService:
         if not await self._in_hashing_thread(security.verify_password, old, user.password_hash):
             raise InvalidInput(Said("error-password-present"), field="old")
         self._throttle.succeeded(attempt)
-        await self._set_password(user_id, new, keep_token_hash=security.token_hash(keep_token) if keep_token else None)
+        await self.set_password(user_id, new, keep_token_hash=security.token_hash(keep_token) if keep_token else None)
 
-    async def set_password(self, name: str, new: str) -> User:
-        """By an admin or the command line. Ends all of the person's sessions."""
-        user = _found(await self._db.read(accounts.find_user, security.name_key(name)))
-        await self._set_password(user.id, new)
-        return user
+    async def set_password(self, user_id: str, new: str, *, keep_token_hash: str | None = None) -> None:
+        """By an admin or the command line. Ends the person's sessions, but for one. Raises InvalidInput."""
+        password_hash = await self._hash(new)
+        ended = await self._db.run(accounts.set_password, user_id, password_hash, keep_token_hash=keep_token_hash)
+        for token_hash in _found(ended):
+            self._tell_access_ended(user_id, token_hash)
 
     async def set_active(self, user_id: str, is_active: bool) -> None:
         """A disabled person's sessions end at once, and their keys do not work until they are enabled again."""
-        try:
-            _found(await self._db.run(accounts.set_active, user_id, is_active))
-        except LastAdmin as error:
-            raise Conflict(Said("error-last-admin")) from error
+        _found(await self._leaving_an_admin(self._db.run(accounts.set_active, user_id, is_active)))
         if not is_active:
             self._tell_access_ended(user_id, None)
+        self._tell_people_changed()
+
+    async def set_role(self, user_id: str, role: UserRole) -> None:
+        """Raises Conflict for the last admin."""
+        _found(await self._leaving_an_admin(self._db.run(accounts.set_role, user_id, role)))
+        if role is not UserRole.ADMIN:
+            for callback in self._demoted:
+                callback(user_id)
+        self._tell_people_changed()
+
+    async def remove_user(self, user_id: str) -> None:
+        """For good, with all that is theirs. Cut short, it leaves them disabled. Raises Conflict for the last admin."""
+        await self.set_active(user_id, False)
+        while await self._db.run(conversations.erase_some, user_id, NUM_CHATS_ERASED_AT_ONCE):
+            pass
+        await self._leaving_an_admin(self._db.run(accounts.remove_user, user_id))
+        self._tell_access_ended(user_id, None)      # an admin may have enabled them meanwhile
+        self._tell_people_changed()
 
     # --- keys --------------------------------------------------------------------------------------------------------
 
@@ -165,6 +196,7 @@ class AccountService:
         name = _checked_name(name)
         key = security.new_api_key()
         row = await self._db.run(accounts.add_key, user_id, name, security.token_hash(key), security.key_hint(key))
+        self._tell_people_changed()
         return _found(row), key
 
     async def list_keys(self, user_id: str) -> list[ApiKey]:
@@ -175,9 +207,15 @@ class AccountService:
         if key is None:
             raise NotFound(Said("error-no-key"))
         self._tell_access_ended(user_id, key.key_hash)
+        self._tell_people_changed()
 
     async def user_of_key(self, key: str) -> User | None:
-        return await self._db.read(accounts.user_of_key, security.token_hash(key))
+        found = await self._db.read(accounts.user_of_key, security.token_hash(key))
+        if found is None:
+            return None
+        user, row = found
+        self._sightings.of_key(row.id)
+        return user
 
     # --- settings ----------------------------------------------------------------------------------------------------
 
@@ -194,12 +232,6 @@ class AccountService:
 
     # --- helpers -----------------------------------------------------------------------------------------------------
 
-    async def _set_password(self, user_id: str, new: str, *, keep_token_hash: str | None = None) -> None:
-        password_hash = await self._hash(new)
-        ended = await self._db.run(accounts.set_password, user_id, password_hash, keep_token_hash=keep_token_hash)
-        for token_hash in _found(ended):
-            self._tell_access_ended(user_id, token_hash)
-
     async def _hash(self, password: str) -> str:
         if problem := security.password_problem(password):
             raise InvalidInput(problem, field="password")
@@ -207,6 +239,15 @@ class AccountService:
 
     async def _in_hashing_thread(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._hashing, partial(function, *args, **kwargs))
+
+    async def _leaving_an_admin(self, change: Awaitable[T]) -> T:
+        try:
+            return await change
+        except LastAdmin as error:
+            raise Conflict(Said("error-last-admin")) from error
+
+    def _tell_people_changed(self) -> None:
+        self._changes.announce_all(Change("people"))
 
     def _tell_access_ended(self, user_id: str, token_hash: str | None) -> None:
         for callback in self._access_ended:

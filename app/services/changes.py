@@ -15,7 +15,7 @@ from typing import Literal
 @dataclass(frozen=True, slots=True)
 class Change:
     kind: Literal[
-        "conversations", "thread", "models", "generation", "import", "downloads", "library", "benchmarks"
+        "conversations", "thread", "models", "generation", "import", "downloads", "library", "benchmarks", "people"
     ]
     conversation_id: str | None = None
 

@@ -37,6 +37,7 @@ from app.services.model_versions import ModelVersions
 from app.services.models import ModelService, wanted_of
 from app.services.optimizer import ModelOptimizer
 from app.services.organise import OrganiseService
+from app.services.people import PeopleService
 from app.services.presets import PresetService
 from app.services.prompts import PromptService
 from app.services.searching import SearchService
@@ -62,6 +63,7 @@ class Services:
     disk_cache: DiskCache
     changes: Changes
     accounts: AccountService
+    people: PeopleService
     conversations: ConversationService
     vault: Vault
     hub: HubService
@@ -107,7 +109,7 @@ class Services:
             settings.memory_budget_bytes,
         )
         connections = ConnectionService(db, endpoints, engines, vault, changes)
-        accounts = AccountService(db, settings)
+        accounts = AccountService(db, settings, changes)
         temporary = TemporaryChats(db)
         conversations = ConversationService(db, temporary, changes)
         models = ModelService(db, engines, changes, settings)
@@ -131,13 +133,12 @@ class Services:
         generations.on_ended(titles.answer_ended)
         accounts.on_access_ended(imports.access_ended)
         return cls(
-            settings, db, disk_cache, changes, accounts, conversations, vault, hub, endpoints, connections, models,
-            model_settings,
-            model_presets, model_versions, ModelSpeeds(db, engines), ModelUpdates(db, hub, models, changes),
-            found_models, model_uploads, downloads, optimizer, engines, generations, chat, ContextMeter(engines),
-            temporary, presets, prompts, LibraryFiles(prompts, presets), exports, imports,
-            OrganiseService(db, conversations, changes), ListingService(db), SearchService(db), titles,
-            BenchmarkService(db, models, engines, changes),
+            settings, db, disk_cache, changes, accounts, PeopleService(db, accounts), conversations, vault, hub,
+            endpoints, connections, models, model_settings, model_presets, model_versions, ModelSpeeds(db, engines),
+            ModelUpdates(db, hub, models, changes), found_models, model_uploads, downloads, optimizer, engines,
+            generations, chat, ContextMeter(engines), temporary, presets, prompts, LibraryFiles(prompts, presets),
+            exports, imports, OrganiseService(db, conversations, changes), ListingService(db), SearchService(db),
+            titles, BenchmarkService(db, models, engines, changes),
         )
 
     async def start(self) -> None:

@@ -92,7 +92,9 @@ document.addEventListener("keydown", (event) => {
 
 // A menu or a form that has just opened: its first item has the focus, so that a screen reader says what it is.
 document.addEventListener("focusin", ({ target }) => {
-  if (target.matches(".q-menu.nk-menu, .q-dialog__inner")) target.querySelector("input, textarea, a, button:enabled")?.focus({ preventScroll: true });
+  if (!target.matches(".q-menu.nk-menu, .q-dialog__inner")) return;
+  const items = [...target.querySelectorAll("input, textarea, a, button:enabled")];
+  items.find((item) => item.checkVisibility())?.focus({ preventScroll: true }); // a name for password managers is hidden
 });
 
 // Buttons act when Enter goes down. Quasar's menus open at its release as well: of the very key that has just closed them.

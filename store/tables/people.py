@@ -26,6 +26,7 @@ class User(SQLModel, table=True):
     role: UserRole = Field(default=UserRole.USER, sa_type=stored_as_value(UserRole))
     is_active: bool = True
     created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+    last_seen_at: datetime | None = Field(default=None, sa_type=UtcDateTime)      # to a few minutes
 
 
 class LoginSession(SQLModel, table=True):
@@ -51,6 +52,7 @@ class ApiKey(SQLModel, table=True):
     hint: str                                             # first and last characters, to tell keys apart
     created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
     revoked_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
+    last_used_at: datetime | None = Field(default=None, sa_type=UtcDateTime)      # to a few minutes
 
 
 class UserSetting(SQLModel, table=True):

@@ -16,6 +16,7 @@ from sqlmodel import Session, select
 from app import security
 from app.errors import AppError, Conflict, InvalidInput, NotAllowed, NotFound, TooManyAttempts
 from app.services.accounts import AccountService
+from app.services.changes import Changes
 from app.settings import Settings
 from store import accounts
 from store.database import Database
@@ -31,7 +32,7 @@ def quick_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def service(database: Database, tmp_path: Path) -> Iterator[AccountService]:
-    made = AccountService(database, Settings(data_dir=tmp_path, session_days=30))
+    made = AccountService(database, Settings(data_dir=tmp_path, session_days=30), Changes())
     yield made
     made.close()
 
@@ -86,7 +87,7 @@ async def test_the_token_is_worth_nothing_afterwards(service: AccountService, an
 
 
 def test_each_start_has_its_own_token(service: AccountService, database: Database, tmp_path: Path) -> None:
-    other = AccountService(database, Settings(data_dir=tmp_path))
+    other = AccountService(database, Settings(data_dir=tmp_path), Changes())
     assert other.setup_token() != service.setup_token()
     other.close()
 
@@ -246,11 +247,11 @@ async def test_a_bad_new_password_changes_nothing(service: AccountService, anna:
 
 async def test_an_admin_can_give_somebody_a_new_password(service: AccountService, ben: User) -> None:
     token = await service.start_session(ben)
-    await service.set_password("BEN", "battery staple")
+    await service.set_password(ben.id, "battery staple")
     assert await service.user_of_session(token) is None
     await service.sign_in("Ben", "battery staple")
     with pytest.raises(NotFound):
-        await service.set_password("Nobody", "battery staple")
+        await service.set_password("nobody", "battery staple")
 
 
 # --- people ----------------------------------------------------------------------------------------------------------

@@ -129,7 +129,7 @@ class TestOutput:
 
 class TestUsers:
     def test_the_first_admin_needs_no_browser(self, inglenook: Inglenook, anna: str) -> None:
-        assert re.search(r"^Anna +admin +active", inglenook("users", "list").out, re.MULTILINE)
+        assert re.search(r"^Anna +admin +active +[-\d]{10} +never$", inglenook("users", "list").out, re.MULTILINE)
 
     def test_a_line_end_is_no_part_of_a_password(self, inglenook: Inglenook) -> None:
         too_short_without_it = "1234567\n"
@@ -189,7 +189,7 @@ class TestUsers:
     def test_nobody_of_that_name(self, inglenook: Inglenook, anna: str) -> None:
         outcome = inglenook("users", "set-password", "Ben", "--password-stdin", stdin=PASSWORD)
         assert outcome.exit_code == 1
-        assert "no such user" in outcome.err
+        assert outcome.err == "inglenook: There is no user called Ben. See `inglenook users list`.\n"
 
 
 class TestKeys:

@@ -108,3 +108,23 @@ async def test_a_page_that_is_signed_out_sees_its_stream_end(house: House, eve: 
     async with streaming(eve, "GET", f"/ui/stream/{sent.answer_id}", **cookie) as events:
         await asyncio.to_thread(house.do, house.services.accounts.sign_out(eve.session))
         assert all("error" not in event for event in [event async for event in events])
+
+
+async def test_what_is_written_for_somebody_who_is_removed_ends_quietly(
+    house: House, eve: Person, gate: Gate
+) -> None:
+    sent = await asyncio.to_thread(
+        house.do, house.services.chat.send(eve.user_id, None, "Count", model_id="held")
+    )
+    cookie = {"headers": {"Cookie": f"inglenook_session={eve.session}"}}
+    async with (
+        streaming(eve, "GET", f"/ui/stream/{sent.answer_id}", **cookie) as shown,
+        streaming(eve, "POST", "/v1/chat/completions", **by_key(eve)) as events,
+    ):
+        await asyncio.to_thread(house.do, house.services.accounts.remove_user(eve.user_id))
+        await check_was_told(events)
+        assert all("error" not in event for event in [event async for event in shown])
+    left = [user.id for user in await asyncio.to_thread(house.do, house.services.accounts.list_users())]
+    assert eve.user_id not in left
+    generation = house.services.generations.get(sent.answer_id)
+    assert generation is not None and generation.is_ended

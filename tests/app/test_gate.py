@@ -242,6 +242,25 @@ async def test_a_websocket_needs_a_session_the_right_origin_and_a_client_of_ones
         assert error.value.response.status_code == 403
 
 
+async def test_a_page_that_was_made_for_an_admin_is_nobodys_who_is_none_by_now(house: House, admin: Person) -> None:
+    async def role(role: UserRole) -> None:
+        """As it would be for a page that is being made in this very moment: nobody is told."""
+        change = house.services.db.run(accounts.set_role, frida.user_id, role)
+        await asyncio.to_thread(house.do, change)
+
+    frida = await asyncio.to_thread(house.person, "Frida")
+    plain = await asyncio.to_thread(Page, frida)
+    await role(UserRole.ADMIN)
+    made_for_an_admin = await asyncio.to_thread(Page, frida)
+    async with plain.connect() as socket:
+        await shaken_hands(socket)
+    await role(UserRole.USER)
+    with pytest.raises(InvalidStatus) as error:
+        async with made_for_an_admin.connect():
+            pass
+    assert error.value.response.status_code == 403
+
+
 async def test_a_socket_speaks_for_its_own_page_only(
     anna: Person, ben: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,9 +10,10 @@ from sqlmodel import select
 
 from app.services.models import STARTER_ID
 from store.database import Database
-from store.tables import Conversation, ConversationTag, Folder, Preset, Prompt, Tag, User, now
+from store.tables import ApiKey, Conversation, ConversationTag, Folder, Preset, Prompt, Tag, User, now
 from tests.app.measured import again, run_of
 from tests.e2e.conftest import Server, until
+from tests.e2e.states_of_people import key_question, person_deleted, person_form, person_password
 from tests.e2e.test_sidebar import NAMES, seed
 
 MARKDOWN = """# A title
@@ -50,6 +51,7 @@ def furnished(server: Server, name: str) -> str:
                        content="In {{to=German|French}}: {{notes}}."),
                 Prompt(user_id=user_id, command="plain", name="Say it plainly", content="Say it plainly: {{subject}}"),
                 Preset(user_id=user_id, name="Editor", system_prompt="You mend.", parameters={"temperature": 0.3}),
+                ApiKey(user_id=user_id, name="Laptop", key_hash=f"of {name}", hint="sk-ab…xyz"),
             ])
             session.flush()
             theirs = select(Conversation).where(Conversation.user_id == user_id)
@@ -274,6 +276,7 @@ def pages(chat_id: str) -> list[tuple[str, tuple[State, ...]]]:
         (f"/c/{chat_id}", IN_CHAT), ("/", IN_NEW_CHAT), ("/settings", ()), ("/models", (file_form, model_menu)),
         ("/models/find", ()), ("/models/bench", (bench_typed,)),
         (f"/models/installed/{STARTER_ID}", ()), ("/library", (prompt_form, preset_form)),
+        ("/people", (person_form, person_password, person_deleted, key_question)),
     ]
 
 

@@ -25,10 +25,11 @@ from tests.e2e.states import (
     tags,
     variables,
 )
+from tests.e2e.states_of_people import person_deleted, person_form, person_password
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
-PATHS = ("/", "/settings", "/models", "/models/bench", "/library")
+PATHS = ("/", "/settings", "/models", "/models/bench", "/library", "/people")
 OUTSIDE = """() => [...document.querySelectorAll("body *")].filter((each) => {
   const { left, right, width, height } = each.getBoundingClientRect();
   if (!width || !height || (left >= -1 && right <= innerWidth + 1)) return false;
@@ -156,6 +157,7 @@ async def _forms_fit(page: Page, url: str, chat: str, where: str) -> None:
     for path, forms in (
         (f"/c/{chat}", (drawer, edit, tags, selection, filtered_search)), ("/", (variables,)),
         ("/library", (prompt_form, preset_form)), ("/models", (file_form,)),
+        ("/people", (person_form, person_password, person_deleted)),
     ):
         await page.goto(url + path)
         await expect(page.get_by_role("main")).to_have_count(1)

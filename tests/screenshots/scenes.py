@@ -220,6 +220,15 @@ SCENES = (
     Scene("library-editor", "/library", in_turn(clicked(".nk-lib-open"), seen(".nk-editor"))),
     Scene("library-preset", "/library", in_turn(clicked(".nk-lib-open", last=True), seen(".nk-editor"))),
     Scene("models", "/models", is_main=True),
+    Scene("people", "/people", is_main=True),
+    Scene("people-menu", "/people", in_turn(clicked("[aria-label='More for Tomas Brandt']"), seen(".q-menu"))),
+    Scene("people-add", "/people", in_turn(clicked(".nk-title .nk-btn"), seen(".nk-account"))),
+    Scene("people-password", "/people", in_turn(
+        clicked("[aria-label='More for Tomas Brandt']"), clicked(".q-menu .nk-nav"),
+        clicked(".nk-account [type=submit]"), seen(".nk-secret"))),
+    Scene("people-delete", "/people", in_turn(
+        clicked("[aria-label='More for Tomas Brandt']"), clicked(".q-menu .danger"), seen(".nk-account"))),
+    Scene("people-foot", "/people", at_foot),
     Scene("settings", "/settings", is_main=True),
     Scene("settings-foot", "/settings", at_foot),
     Scene("paper", "/", in_turn(opened(TIDE), on_paper), sizes=("desk",)),
@@ -229,6 +238,7 @@ SCENES = (
     Scene("german-meter", "/", in_turn(opened(CODE), clicked(".nk-ctxm"), seen(".nk-ctx-menu")), language="de-DE"),
     Scene("german-library", "/library", language="de-DE"),
     Scene("german-models", "/models", language="de-DE"),
+    Scene("german-people", "/people", language="de-DE"),
     Scene("german-settings", "/settings", language="de-DE"),
     Scene("german-sign-in", "/login", reader=None, language="de-DE"),
 )

@@ -14,6 +14,7 @@ from sqlmodel import Session, select
 
 from store.database import Database
 from store.tables import (
+    ApiKey,
     Conversation,
     ConversationTag,
     Folder,
@@ -24,6 +25,7 @@ from store.tables import (
     Prompt,
     Tag,
     User,
+    UserRole,
     UserSetting,
     new_id,
     now,
@@ -40,12 +42,20 @@ Is there a date by which it has to be given? The text names none, so any day wil
 VERSION = "sha256 9f2c4e71, 105,454,432 bytes"
 
 
+OFFICE = (      # name, role, active, last here so many hours ago
+    ("Tomas Brandt", UserRole.USER, True, 3), ("Anouk de Vries", UserRole.USER, True, 27),
+    ("Jonas Ahlers", UserRole.USER, False, 900), ("Lea", UserRole.USER, True, None),
+)
+KEYS = (("Mira Kern", "Shop scripts", 2), ("Anouk de Vries", "Editor", 190), ("Tomas Brandt", "Laptop", None))
+
+
 def furnish(database_path: Path, name: str) -> None:
     database = Database.open(database_path)
     try:
         with database.session() as session:
             user = session.exec(select(User).where(User.name == name)).one()
             _furnish(session, user.id)
+            _fill_office(session)
     finally:
         database.close()
 
@@ -62,6 +72,32 @@ def forget_new_chats(database_path: Path, name: str) -> None:
                     chat.deleted_at = now()
     finally:
         database.close()
+
+
+def _fill_office(session: Session) -> None:
+    at = now()
+    for user in session.exec(select(User)):
+        user.created_at = at - timedelta(days=210)
+    for number, (name, role, is_active, hours) in enumerate(OFFICE):
+        session.add(User(
+            name=name, name_key=name.casefold(), password_hash="none that fits", role=role, is_active=is_active,
+            created_at=at - timedelta(days=200 - 9 * number),
+            last_seen_at=None if hours is None else at - timedelta(hours=hours),
+        ))
+    session.flush()
+    people = {user.name: user.id for user in session.exec(select(User))}
+    for number in range(12):
+        chat = Conversation(user_id=people["Tomas Brandt"], title=f"Offer {number + 1}")
+        session.add(chat)
+        session.flush()
+        roles = (MessageRole.USER, MessageRole.ASSISTANT)
+        session.add_all(Message(conversation_id=chat.id, role=role) for role in roles)
+    for number, (name, what, hours) in enumerate(KEYS):
+        session.add(ApiKey(
+            user_id=people[name], name=what, key_hash=f"staged {number}", hint=f"sk-{'qxw'[number]}k…{'7Yd'[number]}4p",
+            created_at=at - timedelta(days=60 - number),
+            last_used_at=None if hours is None else at - timedelta(hours=hours),
+        ))
 
 
 def _furnish(session: Session, user_id: str) -> None:

@@ -12,6 +12,7 @@ from sqlmodel import Session
 from store import (
     accounts,
     answers,
+    belongings,
     chat_places,
     conversations,
     deletions,
@@ -31,6 +32,7 @@ from store.tables import Preset, Prompt, User, now
 NOTHING: dict[Callable[..., Any], Any] = {
     accounts.list_keys: [],
     accounts.revoke_key: None,
+    belongings.belongings: belongings.Belongings(0, 0, 0, 0),
     conversations.list_recent: [],
     conversations.list_ids: [],
     conversations.get_with_deleted: None,
@@ -87,15 +89,15 @@ NOTHING: dict[Callable[..., Any], Any] = {
 }
 # These make or change something under the given person only; there is no other's id to give.
 MAKE_ONE_S_OWN = {
-    accounts.get_user, accounts.set_password, accounts.set_active, accounts.add_session, accounts.end_sessions,
-    accounts.add_key, conversations.create, imports.merge, library.add_item, messages.start_conversation,
-    settings.set_of_user,
+    accounts.get_user, accounts.set_password, accounts.set_active, accounts.set_role, accounts.remove_user,
+    accounts.add_session, accounts.end_sessions, accounts.add_key, conversations.create, conversations.erase_some,
+    imports.merge, library.add_item, messages.start_conversation, settings.set_of_user,
 }
 
 
 MODULES = (
-    accounts, chat_places, conversations, deletions, folders, imports, library, messages, organise, search, settings,
-    sidebar, undo,
+    accounts, belongings, chat_places, conversations, deletions, folders, imports, library, messages, organise, search,
+    settings, sidebar, undo,
 )
 
 

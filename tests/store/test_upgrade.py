@@ -5,13 +5,14 @@ from __future__ import annotations
 import shutil
 import sqlite3
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
-from store import conversations, models, search, settings
+from store import accounts, conversations, models, search, settings
 from store.database import Database
 from store.errors import DatabaseTooNew, DatabaseUnusable, MigrationFailed
 from store.tables import Message
@@ -113,6 +114,26 @@ def test_titles_of_an_older_version_are_found_kept_and_forgotten_with_their_chat
         session.flush()
         for table in ("search_fts", "search_titles", "search_document"):
             assert session.connection().exec_driver_sql(f"SELECT count(*) FROM {table}").scalar() == 0
+
+
+def test_of_people_of_an_older_version_the_last_sign_in_is_known(tmp_path: Path, newer: Path) -> None:
+    for migration in (newer / "versions").glob("*.py"):
+        if migration.name[:4] > "0010":
+            migration.unlink()
+    path = tmp_path / "older" / "inglenook.sqlite3"
+    Database.open(path, migrations=newer).close()
+    early, late = "2026-01-01 00:00:00.000000", "2026-03-01 00:00:00.000000"
+    with closing(sqlite3.connect(path)) as connection, connection:
+        for name in ("anna", "ben"):
+            connection.execute("INSERT INTO user VALUES (?, ?, ?, 'a hash', 'user', 1, ?)", (name, name, name, early))
+        for token, at in (("one", late), ("other", early)):
+            connection.execute(
+                "INSERT INTO login_session (id, user_id, token_hash, user_agent, created_at, expires_at)"
+                " VALUES (?, 'anna', ?, '', ?, '2027-01-01 00:00:00.000000')", (token, token, at)
+            )
+    with closing(Database.open(path)) as database:
+        seen = {user.name: user.last_seen_at for user in database.run_sync(accounts.list_users)}
+        assert seen == {"anna": datetime(2026, 3, 1, tzinfo=UTC), "ben": None}
 
 
 def test_opening_a_file_of_this_version_copies_nothing(old: Path) -> None:

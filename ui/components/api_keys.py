@@ -1,15 +1,23 @@
-"""A person's API keys, and the making of a new one, which is shown once. Used by the settings page."""
+"""API keys: a person's own, with the making of a new one, which is shown once; and one key as a line of a list.
+
+The settings page has the former, the page of people the latter.
+"""
 
 from __future__ import annotations
 
-from app.errors import AppError
+from collections.abc import Awaitable, Callable
+
+from nicegui.element import Element
+
+from app.errors import AppError, NotFound
 from app.services.container import Services
 from store.tables import ApiKey
 from ui.components.dialog import ask, field, show_problem
 from ui.components.elements import button, tag
 from ui.components.frame import Frame
+from ui.components.secret import secret
 from ui.language import t, told
-from ui.words import date
+from ui.words import date, last_on
 
 
 class ApiKeys:
@@ -18,42 +26,28 @@ class ApiKeys:
         self._user_id = frame.user.id
 
     def build(self) -> None:
-        self._rows = tag("div", "nk-list")
-        with tag("form", "nk-form").on("submit.prevent", self._create, args=[]):
+        self._list = KeyList(self._revoke)
+        with tag("form", "nk-form").on("submit.prevent", self._create, args=[]) as self._form:
             self._name, self._problem = field(t("settings-key-name"), placeholder=t("settings-key-example"))
             button(t("settings-key-make"), "nk-btn-quiet", kind="submit")
             self._made = tag("div", role="status")
         self._made.set_visibility(False)
 
+    @property
+    def place(self) -> Element:
+        return self._form
+
     async def show(self) -> None:
-        keys = [key for key in await self._accounts.list_keys(self._user_id) if key.revoked_at is None]
-        self._rows.clear()
-        with self._rows:
-            for key in keys:
-                self._row(key)
+        self._list.show([(key, "") for key in await self._accounts.list_keys(self._user_id)])
 
-    def _row(self, key: ApiKey) -> None:
-        async def revoke() -> None:
-            await self._accounts.revoke_key(self._user_id, key.id)
-            await self.show()
-
-        def ask_first() -> None:
-            with self._rows:
-                question = t("settings-key-revoke-question", name=key.name)
-                ask(question, t("settings-key-revoke-about"), t("settings-key-revoke"), revoke)
-
-        with tag("div", "nk-set"):
-            with tag("div"):
-                tag("h3", "", key.name)
-                made = t("settings-key-made", hint=key.hint, date=date(key.created_at.astimezone()))
-                tag("p", "nk-num", made)
-            button(t("settings-key-revoke"), "nk-btn-danger nk-btn-sm").on("click", ask_first)
+    async def _revoke(self, key: ApiKey) -> None:
+        await self._accounts.revoke_key(self._user_id, key.id)
 
     async def _create(self) -> None:
         show_problem(self._problem, None)
         self._made.clear()
         try:
-            _, secret = await self._accounts.create_key(self._user_id, self._name.value or "")
+            _, made = await self._accounts.create_key(self._user_id, self._name.value or "")
         except AppError as error:
             show_problem(self._problem, told(error))
             return
@@ -61,5 +55,52 @@ class ApiKeys:
         self._made.set_visibility(True)
         with self._made:
             tag("p", "", t("settings-key-copy"))
-            tag("p", "nk-secret", secret)
-        await self.show()
+            secret(made)
+
+
+class KeyList:
+    """`revoke` is called once it was asked about; the page shows the list again, for it follows changes."""
+
+    def __init__(self, revoke: Callable[[ApiKey], Awaitable[None]]) -> None:
+        self._revoke = revoke
+        self._shown: list[tuple[str, str, str, str]] = []
+        with tag("div") as self._place:             # a question stays open while the list changes
+            self._rows = tag("div", "nk-list")
+
+    def show(self, keys: list[tuple[ApiKey, str]]) -> None:
+        """With whose each is, where that is to be told."""
+        due = [(key.id, key.name, owner, _about(key)) for key, owner in keys]
+        if due == self._shown:
+            return
+        self._shown = due
+        self._rows.clear()
+        with self._rows:
+            for key, owner in keys:
+                self._row(key, owner)
+
+    def _row(self, key: ApiKey, owner: str) -> None:
+        def ask_first() -> None:
+            with self._place:
+                question = t("settings-key-revoke-question", name=key.name)
+                ask(question, t("settings-key-revoke-about"), t("settings-key-revoke"), revoke)
+
+        async def revoke() -> None:
+            try:
+                await self._revoke(key)
+            except NotFound:
+                return      # somebody else was quicker, and their change is shown
+
+        with tag("div", "nk-set"):
+            with tag("div"):
+                with tag("h3"):
+                    tag("span", text=key.name)
+                    if owner:
+                        tag("span", "nk-key-of", t("people-key-of", name=owner))
+                tag("p", "nk-num", _about(key))
+            revoke_button = button(t("settings-key-revoke"), "nk-btn-danger nk-btn-sm").on("click", ask_first)
+            revoke_button.props["aria-label"] = t("settings-key-revoke-named", name=key.name)
+
+
+def _about(key: ApiKey) -> str:
+    made = t("settings-key-made", hint=key.hint, date=date(key.created_at.astimezone()))
+    return f"{made}, {last_on('settings-key-used', key.last_used_at)}"

@@ -21,8 +21,9 @@ from ui.theme import Theme, change_theme, dress
 from ui.words import initials
 
 # Of the pages that are no chat.
-MODELS, LIBRARY, SETTINGS = (
-    ("/models", "models", "box"), ("/library", "library-title", "library-big"), ("/settings", "settings", "settings")
+MODELS, PEOPLE, LIBRARY, SETTINGS = (
+    ("/models", "models", "box"), ("/people", "people", "users"), ("/library", "library-title", "library-big"),
+    ("/settings", "settings", "settings"),
 )
 
 
@@ -109,7 +110,7 @@ def theme_switch(frame: Frame, *, in_menu: bool = False) -> None:
 
 def places_of(user: User) -> tuple[tuple[str, str, str], ...]:
     """(path, message, icon) of the pages that this person has beside chats."""
-    return (MODELS, LIBRARY, SETTINGS) if user.role is UserRole.ADMIN else (LIBRARY, SETTINGS)
+    return (MODELS, PEOPLE, LIBRARY, SETTINGS) if user.role is UserRole.ADMIN else (LIBRARY, SETTINGS)
 
 
 def rail(active: str, user: User) -> Callable[[], None]:

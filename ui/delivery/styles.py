@@ -15,7 +15,7 @@ from ui.delivery.files import ASSETS, MadeFile, nicegui_file, version_of
 
 STYLES = (      # in this order: each may change the former
     "tokens", "nicegui", "components", "prose", "app", "sidebar", "talk", "composer", "commands", "models",
-    "bench", "reach", "touch",
+    "bench", "people", "reach", "touch",
 )
 LAYERS = "theme, base, quasar, nicegui, components, utilities, overrides, quasar_importants"    # NiceGUI's template's
 LEFT_OUT = ASSETS / "vendor" / "quasar" / "left_out.json"

@@ -17,6 +17,7 @@ from ui.components.model_rules import ModelRulesForm
 from ui.components.preference_settings import PreferenceSettings
 from ui.components.titles_setting import titles_setting
 from ui.language import t, told
+from ui.refreshing import show_changes
 
 
 async def settings_page(services: Services, request: Request) -> None:
@@ -57,6 +58,7 @@ async def settings_page(services: Services, request: Request) -> None:
                     tag("h3", "", t("sign-out"))
                     tag("p", "", t("settings-sign-out-about"))
                 button(t("sign-out"), "nk-btn-quiet", kind="submit")
+    show_changes(services, ui.context.client, frame.user.id, keys.place, {"people"}, keys.show)
     await keys.show()
 
 

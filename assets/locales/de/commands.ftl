@@ -32,6 +32,7 @@ command-settings = Einstellungen
 command-models = Modelle
 command-find-model = Modell finden
 command-bench = Modell messen
+command-people = Personen
 command-library = Bibliothek
 command-shortcuts = Tastenkürzel
 command-send = Nachricht senden

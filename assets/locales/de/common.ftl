@@ -17,6 +17,7 @@ menu-close = Menü schließen
 back-to-chats = Zurück zu den Chats
 chats = Chats
 models = Modelle
+people = Personen
 settings = Einstellungen
 sign-out = Abmelden
 role-admin = Admin

@@ -26,7 +26,12 @@ settings-key-example = Laptop, Editor
 settings-key-make = Schlüssel anlegen
 settings-key-copy = Bitte jetzt kopieren; er wird nicht noch einmal angezeigt.
 settings-key-made = { $hint }, angelegt am { $date }
+settings-key-used-today = zuletzt heute verwendet
+settings-key-used-yesterday = zuletzt gestern verwendet
+settings-key-used-on = zuletzt am { $date } verwendet
+settings-key-used-never = noch nicht verwendet
 settings-key-revoke = Widerrufen
+settings-key-revoke-named = { $name } widerrufen
 settings-key-revoke-question = { $name } widerrufen?
 settings-key-revoke-about = Programme, die ihn verwenden, werden ab sofort abgewiesen.
 

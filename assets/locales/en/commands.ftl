@@ -32,6 +32,7 @@ command-settings = Settings
 command-models = Models
 command-find-model = Find a model
 command-bench = Measure a model
+command-people = People
 command-library = Library
 command-shortcuts = Keyboard shortcuts
 command-send = Send the message

@@ -17,6 +17,7 @@ menu-close = Close menu
 back-to-chats = Back to chats
 chats = Chats
 models = Models
+people = People
 settings = Settings
 sign-out = Sign out
 role-admin = Admin

@@ -26,7 +26,12 @@ settings-key-example = Laptop, editor
 settings-key-make = Make a key
 settings-key-copy = Copy it now; it is not shown again.
 settings-key-made = { $hint }, made { $date }
+settings-key-used-today = last used today
+settings-key-used-yesterday = last used yesterday
+settings-key-used-on = last used on { $date }
+settings-key-used-never = not used yet
 settings-key-revoke = Revoke
+settings-key-revoke-named = Revoke { $name }
 settings-key-revoke-question = Revoke { $name }?
 settings-key-revoke-about = Programs that use it are refused from now on.
 

@@ -1,0 +1,135 @@
+"""An admin adds somebody, who signs in elsewhere, and is out the moment that they are disabled; by keyboard, too."""
+
+from __future__ import annotations
+
+import re
+
+import httpx
+import pytest
+from playwright.async_api import Browser, Page, expect
+
+from tests.e2e.conftest import PATIENCE_S, Server, new_context, sign_in
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+
+
+async def at_people(browser: Browser, server: Server) -> Page:
+    page = await sign_in(browser, server, server.add_user(admin=True))
+    await page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    await page.goto(f"{server.url}/people")
+    await expect(page.get_by_role("heading", name="People", exact=True)).to_be_visible()
+    return page
+
+
+async def choose(page: Page, name: str, item: str) -> None:
+    await page.get_by_role("button", name=f"More for {name}").click()
+    await page.get_by_role("menuitem", name=item, exact=True).click()
+
+
+def status_with(server: Server, key: str) -> int:
+    headers = {"Authorization": f"Bearer {key}"}
+    return httpx.get(f"{server.url}/v1/models", headers=headers, timeout=PATIENCE_S).status_code
+
+
+async def test_somebody_new_signs_in_and_is_out_when_disabled(server: Server, browser: Browser) -> None:
+    page = await at_people(browser, server)
+    await page.get_by_role("button", name="Add a person").click()
+    await page.get_by_label("Name", exact=True).fill("Nora Sand")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("dialog", name="Nora Sand can sign in.")).to_be_visible()
+    await expect(page.get_by_role("button", name="Copy")).to_be_focused()
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_text("Copied")).to_be_visible()
+    password = await page.evaluate("navigator.clipboard.readText()")
+    assert re.fullmatch(r"(\w{4}-){3}\w{4}", password)
+    await page.get_by_role("button", name="Close", exact=True).click()
+    row = page.get_by_role("listitem").filter(has_text="Nora Sand")
+    await expect(row).to_contain_text("Not here yet")
+    await page.reload()
+    await expect(row).to_be_visible()
+    await expect(page.get_by_text(password)).to_have_count(0)
+
+    theirs = await (await new_context(browser)).new_page()
+    await theirs.goto(f"{server.url}/login")
+    await theirs.get_by_label("Name").fill("nora sand")
+    await theirs.locator("input[type=password]").fill(password)
+    await theirs.keyboard.press("Enter")
+    await expect(theirs.get_by_label("Message", exact=True)).to_be_visible()
+    key = server.command("keys", "create", "--user", "Nora Sand", "--name", "Laptop").splitlines()[0]
+    assert status_with(server, key) == 200
+    await page.reload()
+    await expect(row).to_contain_text("Last here today")
+    await expect(page.get_by_text("of Nora Sand")).to_be_visible()
+
+    await choose(page, "Nora Sand", "Disable")
+    await page.get_by_role("alertdialog").get_by_role("button", name="Disable").click()
+    await expect(row).to_contain_text("Disabled")
+    await expect(theirs).to_have_url(re.compile("/login"))
+    assert status_with(server, key) == 401
+    await theirs.get_by_label("Name").fill("Nora Sand")
+    await theirs.locator("input[type=password]").fill(password)
+    await theirs.keyboard.press("Enter")
+    await expect(theirs.get_by_text("This account is disabled.")).to_be_visible()
+
+    await choose(page, "Nora Sand", "Let in again")
+    await expect(page.get_by_text("Nora Sand can sign in again.")).to_be_visible()
+    assert status_with(server, key) == 200
+    await page.get_by_role("button", name="Revoke Laptop").click()
+    await page.get_by_role("alertdialog").get_by_role("button", name="Revoke").click()
+    await expect(page.get_by_text("of Nora Sand")).to_have_count(0)
+    assert status_with(server, key) == 401
+
+
+async def test_an_open_page_for_admins_is_gone_with_the_right_to_it(server: Server, browser: Browser) -> None:
+    page, name = await at_people(browser, server), server.add_user(admin=True)
+    theirs = await sign_in(browser, server, name)
+    await theirs.goto(f"{server.url}/models")
+    await expect(theirs.get_by_role("heading", name="Models", exact=True)).to_be_visible()
+    other = await theirs.context.new_page()
+    await other.goto(server.url)
+    await other.get_by_label("Message", exact=True).fill("Half a sentence")
+    await page.reload()
+    await choose(page, name, "No longer an admin")
+    await expect(theirs.get_by_text("There is no page at this address.")).to_be_visible()
+    await expect(other.get_by_label("Message", exact=True)).to_have_value("Half a sentence")
+    await expect(other.locator(".nk-who small")).to_have_text("Signed in")
+    await choose(page, name, "Make an admin")
+    await expect(page.get_by_role("listitem").filter(has_text=name)).to_contain_text("Admin")
+    await theirs.reload()
+    await expect(theirs.get_by_role("heading", name="Models", exact=True)).to_be_visible()
+
+
+async def test_somebody_is_deleted_by_keyboard(server: Server, browser: Browser) -> None:
+    name = server.add_user()
+    page = await at_people(browser, server)
+    await choose(page, name, "New password")        # by mouse, and thought better of
+    await expect(page.get_by_label("Password", exact=True)).to_be_focused()
+    await page.keyboard.press("Escape")
+    await expect(page.get_by_role("dialog")).to_have_count(0)
+    await page.get_by_role("button", name=f"More for {name}").focus()
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("menuitem", name="New password")).to_be_focused()
+    await page.keyboard.press("End")
+    await page.keyboard.press("Enter")
+    field = page.get_by_role("textbox", name=f"To be sure, type {name}")
+    await expect(field).to_be_focused()
+    await page.keyboard.type("somebody else")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("alert")).to_contain_text("This is not their name.")
+    await field.fill(name)
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_text(f"{name} is deleted.")).to_be_visible()
+    await expect(page.get_by_role("listitem").filter(has_text=name)).to_have_count(0)
+    await page.wait_for_function("document.activeElement !== document.body")
+
+
+async def test_the_page_fits_the_narrowest_phone(server: Server, browser: Browser) -> None:
+    page = await at_people(browser, server)
+    await page.set_viewport_size({"width": 360, "height": 640})
+    wide = "document.querySelector('.nk-page').scrollWidth <= document.querySelector('.nk-page').clientWidth"
+    assert await page.evaluate(wide)
+    await page.get_by_role("button", name="Add a person").click()
+    button = page.get_by_role("dialog").get_by_role("button", name="Add a person")
+    await button.scroll_into_view_if_needed()
+    box = await button.bounding_box()
+    assert box is not None and box["x"] >= 0 and box["x"] + box["width"] <= 360
