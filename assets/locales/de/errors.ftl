@@ -34,6 +34,9 @@ error-broke = In Inglenook ist etwas schiefgegangen; Näheres steht im Protokoll
 error-no-model-yet = Es gibt noch kein Modell. Auf der Seite „Modelle“ lässt sich eines hinzufügen.
 error-no-model = Das Modell „{ $model }“ gibt es hier nicht. Vorhanden sind: { $known }.
 error-no-model-at-all = Das Modell „{ $model }“ gibt es hier nicht, und auch sonst noch keines. Auf der Seite „Modelle“ lässt sich eines hinzufügen.
+error-model-off = { $model } ist nicht erreichbar: Modelle anderswo wurden von einem Admin ausgeschaltet. Bitte ein anderes Modell wählen.
+error-model-off-over = { $model } ist nicht erreichbar: { $connections } wurde von einem Admin ausgeschaltet. Bitte ein anderes Modell wählen.
+error-model-gone = { $model } ist nicht oder nicht mehr hier. Bitte ein anderes Modell wählen.
 error-model-embeds = { $model } berechnet Embeddings und kann nicht chatten. Bitte ein anderes Modell als Standard festlegen.
 error-model-writes = { $model } schreibt gerade { $count ->
     [one] eine Antwort

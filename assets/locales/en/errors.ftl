@@ -35,6 +35,9 @@ error-broke = Something went wrong inside Inglenook; its log says what.
 error-no-model-yet = There is no model yet. Add one on the Models page.
 error-no-model = The model '{ $model }' does not exist here. Models that do: { $known }.
 error-no-model-at-all = The model '{ $model }' does not exist here. Models that do: none yet; add one on the Models page.
+error-model-off = { $model } is not reachable: models elsewhere were switched off by an admin. Choose another model.
+error-model-off-over = { $model } is not reachable: { $connections } was switched off by an admin. Choose another model.
+error-model-gone = { $model } is not here, or no longer. Choose another model.
 error-model-embeds = { $model } makes embeddings and cannot chat. Choose another model as the default.
 error-model-writes = { $model } is writing { $count ->
     [one] an answer
