@@ -263,7 +263,9 @@ SENTENCES: Final[Mapping[str, str]] = {
     "elsewhere-status": "{connection} answered with HTTP {status}: {detail}",
     "elsewhere-said": "{connection} gave up its answer: {detail}",
     "elsewhere-switched-off": "{connection} was switched off meanwhile, so no more is asked of it.",
-    "elsewhere-no-endpoint": "No connection leads to {model} now. An admin can switch one on, on the page Models.",
+    "elsewhere-no-endpoint":
+        "No connection leads to {model} now. An admin can switch one on, on the page Models or with `inglenook "
+        "connections on NAME`.",
     "elsewhere-no-continue": (
         "{connection} cannot go on with an answer that was begun. Ask for another answer instead."
     ),

@@ -117,6 +117,7 @@ async def test_the_name_of_a_model_here_stays_its_own(allowed: Services, upstrea
     await allowed.connections.add(entered(upstream))
     assert (await answer_to(allowed, user_id, model_id="parrot")).connection == ""
     assert (await answer_to(allowed, user_id, model_id="parrot-elsewhere")).connection == "Office"
+    assert (await allowed.models.find("parrot-elsewhere")).name == "parrot-elsewhere"      # as a command is told
     default = await allowed.models.default()
     assert default is not None and default.id == "parrot"
 
