@@ -269,7 +269,9 @@ SENTENCES: Final[Mapping[str, str]] = {
     "elsewhere-no-continue": (
         "{connection} cannot go on with an answer that was begun. Ask for another answer instead."
     ),
-    "elsewhere-no-tools": "{model} at {connection} was tried and called no tool. Leave tools out, or choose another.",
+    "elsewhere-no-tools":
+        "{model} at {connection} does not support tools: it was tried, and called none. Leave them out, or choose "
+        "another model.",
     "elsewhere-no-form": (
         "{model} at {connection} was tried and did not keep to a form. Leave {param} out, or choose another model."
     ),

@@ -300,7 +300,7 @@ async def test_tools_are_tried_before_they_are_relied_on(far: Far, upstream: Ups
         assert deltas[-1].finish_reason is FinishReason.TOOL_CALLS
     assert len(upstream.chats()) == 3
     upstream.calls_tools = False
-    with pytest.raises(InvalidRequest, match="called no tool"):
+    with pytest.raises(InvalidRequest, match="does not support tools"):
         await all_of(Far([upstream], far.wire).engine, asked)
 
 

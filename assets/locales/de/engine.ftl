@@ -120,6 +120,6 @@ engine-elsewhere-said = { $connection } hat die Antwort aufgegeben: { $detail }
 engine-elsewhere-switched-off = { $connection } wurde inzwischen abgeschaltet und wird nicht weiter gefragt.
 engine-elsewhere-no-endpoint = Zu { $model } führt gerade keine Verbindung. Ein Admin kann auf der Seite „Modelle“ oder mit `inglenook connections on NAME` eine einschalten.
 engine-elsewhere-no-continue = { $connection } kann eine begonnene Antwort nicht fortsetzen. Bitte stattdessen eine neue verlangen.
-engine-elsewhere-no-tools = { $model } über { $connection } wurde erprobt und rief kein Werkzeug auf. Bitte ohne Werkzeuge fragen oder ein anderes Modell wählen.
+engine-elsewhere-no-tools = { $model } über { $connection } kann keine Werkzeuge nutzen: Es wurde erprobt und rief keines auf. Bitte ohne Werkzeuge fragen oder ein anderes Modell wählen.
 engine-elsewhere-no-form = { $model } über { $connection } wurde erprobt und hielt sich an keine Form. Bitte { $param } weglassen oder ein anderes Modell wählen.
 engine-elsewhere-no-grammar = { $connection } nimmt { $param } nicht an. Bitte ein JSON-Schema angeben oder ein anderes Modell wählen.

@@ -120,6 +120,6 @@ engine-elsewhere-said = { $connection } gave up its answer: { $detail }
 engine-elsewhere-switched-off = { $connection } was switched off meanwhile, so no more is asked of it.
 engine-elsewhere-no-endpoint = No connection leads to { $model } now. An admin can switch one on, on the page Models or with `inglenook connections on NAME`.
 engine-elsewhere-no-continue = { $connection } cannot go on with an answer that was begun. Ask for another answer instead.
-engine-elsewhere-no-tools = { $model } at { $connection } was tried and called no tool. Leave tools out, or choose another.
+engine-elsewhere-no-tools = { $model } at { $connection } does not support tools: it was tried, and called none. Leave them out, or choose another model.
 engine-elsewhere-no-form = { $model } at { $connection } was tried and did not keep to a form. Leave { $param } out, or choose another model.
 engine-elsewhere-no-grammar = { $connection } does not take { $param }. Give a JSON schema, or choose another model.
