@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from app.errors import AppError, ModelNotFound
+from app.errors import AppError
 from app.schemas import ThreadMessage
 from app.services.container import Services
 from app.services.meter import ContextUse
@@ -86,17 +86,15 @@ class ConversationView:
     def show_model(self, choice: Choice) -> None:
         self._place.show(choice.entry)
         self._absent.show(choice.absence, choice.instead)
-        if choice.entry is not None:
-            self._composer.show(placeholder=t("chat-reply-to", model=choice.entry.model.name))
+        entry = choice.entry
+        self._composer.show(placeholder=t("chat-reply-to", model=entry.model.name) if entry else t("chat-reply"))
 
     def show_thinking(self, reasoning: bool | None) -> None:
         self._composer.show_thinking(reasoning)
 
     def refuse(self, error: Exception) -> None:
         """Errors stand where the next thing is done."""
-        self._composer.refuse(told(error))
-        if isinstance(error, ModelNotFound):
-            self._absent.refused()
+        self._composer.refuse(self._absent.in_words(error))
 
     def reveal(self, message_id: str) -> None:
         """Go to this message of the branch that is shown, and mark it for a moment."""

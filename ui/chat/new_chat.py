@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from app.errors import AppError, ModelNotFound
+from app.errors import AppError
 from app.services.container import Services
 from engine.errors import EngineError
 from store.tables import User
@@ -18,7 +18,7 @@ from ui.components.absent import AbsentActions, AbsentLine
 from ui.components.composer import Composer, Library
 from ui.components.elements import tag
 from ui.components.hello import Hello
-from ui.language import t, told
+from ui.language import t
 from ui.place import PlaceLine, nothing_leaves_line
 
 
@@ -61,9 +61,7 @@ class NewChat:
 
     def refuse(self, error: Exception) -> None:
         """Errors stand where the next thing is done."""
-        self._hello.composer.refuse(told(error))
-        if isinstance(error, ModelNotFound):
-            self._absent.refused()
+        self._hello.composer.refuse(self._absent.in_words(error))
 
     @property
     def _draft(self) -> str:

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from app.errors import ModelNotFound
 from app.services.models import Absence, ModelEntry
 from ui.components.elements import button, icon, tag
-from ui.language import in_words, t
+from ui.language import in_words, t, told
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,9 @@ class AbsentLine:
                     )
                     button(t("absent-others"), "nk-btn-ghost nk-btn-sm").on("click", self._actions.others, args=[])
 
-    def refused(self) -> None:
-        """A message was, for its model: what stands here may be out of date."""
+    def in_words(self, error: Exception) -> str:
+        """Of a refusal, for the composer below. One for the model is said here already, or looked into now."""
+        if not isinstance(error, ModelNotFound):
+            return told(error)
         self._actions.look_again()
+        return t("absent-unsent") if self._line.visible else told(error)

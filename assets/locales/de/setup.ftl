@@ -30,6 +30,7 @@ picker-none = Noch kein Modell
 picker-absent = Nicht erreichbar
 absent-use = { $model } nehmen
 absent-others = Andere Modelle
+absent-unsent = Es wurde nichts gesendet. Bitte zuerst ein anderes Modell wählen.
 picker-all = Alle Modelle
 picker-add = Modell hinzufügen
 picker-find = Modell suchen

@@ -30,6 +30,7 @@ picker-none = No model yet
 picker-absent = Not reachable
 absent-use = Use { $model }
 absent-others = Other models
+absent-unsent = Nothing was sent. Choose another model first.
 picker-all = All models
 picker-add = Add a model
 picker-find = Find a model
