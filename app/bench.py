@@ -26,6 +26,12 @@ LOOK_INTERVAL_S = 0.3
 MAX_PROMPTS_BYTES = 2**20
 STANDARD_INPUT = "-"
 
+OPTIONS = {             # by what is wrong
+    "models": "--against", "levels": "--concurrency", "max_tokens": "--tokens", "repetitions": "--repetitions",
+    "watts": "--watts", "kwh_price": "--kwh-price", "rent_per_hour": "--rent", "per_month": "--per-month",
+    "api_price": "--api-price",
+}
+
 Amount = float | None
 
 
@@ -71,15 +77,13 @@ def bench(
     body: dict[str, Any] = {
         "models": [model] if against is None else [model, against], "levels": _levels(concurrency),
     } | {name: value for name, value in numbers.items() if value is not None}
+    _check(body, {name: value for name, value in given.items() if value is not None})
     typed = None if prompts is None else _read(prompts)
     settings = load_settings(data_dir=data_dir)
     from app.bench_desk import at_desk, costs_of
 
     async def work(desk: Desk, services: Services) -> tuple[dict[str, Any], Costs]:
-        try:
-            costs = await costs_of(services, {name: value for name, value in given.items() if value is not None})
-        except ValueError as error:
-            raise typer.BadParameter(f"{error} must be an amount of 0 or more") from error
+        costs = await costs_of(services, {name: value for name, value in given.items() if value is not None})
         chosen = typed or await _own(services, user)
         body.update(prompts=list(chosen.texts), source=chosen.source)
         return await _follow(desk, await desk.start(body)), costs
@@ -95,6 +99,24 @@ def bench(
     ))
 
 
+def _check(body: dict[str, Any], given: dict[str, float]) -> None:
+    """What is wrong whatever the model is, before anything is begun. Raises BadParameter, which names the option."""
+    from app.errors import InvalidInput
+    from app.services.bench_prompts import Prompts
+    from app.services.bench_status import BenchWish
+    from app.services.prices import Costs
+
+    try:
+        BenchWish.from_json(body, Prompts(("any",), "given")).check()
+        Costs(**given)
+    except InvalidInput as error:
+        raise typer.BadParameter(str(error), param_hint=OPTIONS.get(error.field or "")) from error
+    except ValueError as error:
+        raise typer.BadParameter(
+            "Give an amount of 0 or more, as 0.32.", param_hint=OPTIONS.get(str(error))
+        ) from error
+
+
 async def _own(services: Services, user: str) -> Prompts:
     from app.bench_desk import prompts_of
 
@@ -107,13 +129,18 @@ async def _own(services: Services, user: str) -> Prompts:
 
 async def _follow(desk: Desk, status: dict[str, Any]) -> dict[str, Any]:
     """To its end. Ctrl-C stops it, in a server too: nobody else asked for it."""
-    from app.bench_report import progress_of, step_of
+    from app.bench_report import line_of, progress_of, step_of
     from app.progress_line import ProgressLine
 
     line = ProgressLine(progress_of, step_of)
     bench_id = status["id"]
+    is_told = False
     try:
         while status["is_running"]:
+            if status["waits_in_line"] and not is_told:
+                is_told = True
+                line.end()
+                print(line_of(status), file=sys.stderr)
             line.show(status)
             await asyncio.sleep(LOOK_INTERVAL_S)
             status = await desk.get(bench_id)
@@ -129,7 +156,7 @@ def _levels(text: str) -> list[int]:
     try:
         return [int(each) for each in text.split(",") if each.strip()]
     except ValueError as error:
-        raise typer.BadParameter(f"'{text}' is no list of numbers, as 1,4,8") from error
+        raise typer.BadParameter(f"'{text}' is no list of numbers, as 1,4,8", param_hint="--concurrency") from error
 
 
 def _read(name: str) -> Prompts:

@@ -10,11 +10,13 @@ from typing import Any
 
 from app.progress_line import bar_of, in_time
 from app.services.bench_figures import Level
+from app.services.model_facts import version_in_words
 from app.services.prices import Costs, best_level, crossover, digits_of, told
+from store.tables.models import ELSEWHERE
 
 BAR_CHARS = 40
 LEAST_GUESSED = 0.01
-COMPARED = ("AT ONCE", "TOKENS/S", "OTHER", "RATIO", "FIRST TOKEN", "OTHER", "RATIO")
+COMPARED = ("CONCURRENCY", "TOKENS/S", "OTHER", "RATIO", "FIRST TOKEN", "OTHER", "RATIO")
 SOURCES = {"own": "from chats", "given": "as they were given", "built-in": "of ours"}
 
 Row = dict[str, Any]
@@ -39,6 +41,14 @@ def progress_of(status: dict[str, Any], with_bar: bool) -> str:
     return "  ".join(parts)
 
 
+def line_of(status: dict[str, Any]) -> str:
+    """Before anything is measured with more clients than are answered at once."""
+    return (
+        f"{status['num_slots']} are answered at once here: where more ask, up to {status['most_clients']}, the others "
+        "wait in line, and their wait is measured too."
+    )
+
+
 def step_of(status: dict[str, Any]) -> object:
     """Another model, repetition or level."""
     return [status[name] for name in ("state", "model_name", "repetition", "concurrency")]
@@ -60,8 +70,9 @@ def lines_of(rows: Sequence[Row], costs: Costs) -> Iterator[str]:
         yield from _beside(*rows)
         yield ""
     yield (
-        "Spread: from the slowest to the fastest repetition. First token: from the question on, waiting in line "
-        "included; the median of the answers, and what 95 of 100 stay below."
+        "Tokens/s: of all answers together; spread: from the slowest to the fastest repetition. Of one answer: its own "
+        "tokens/s, after its first token. First token: from the question on, waiting in line included; between: from "
+        "one token to the next; medians, and p95: what 95 of 100 stay below."
     )
     guessed = max(level.guessed_share for row in rows for level in _levels(row))
     if guessed >= LEAST_GUESSED:
@@ -74,23 +85,24 @@ def lines_of(rows: Sequence[Row], costs: Costs) -> Iterator[str]:
 
 
 def _one(row: Row, costs: Costs) -> Iterator[str]:
-    levels = _levels(row)
+    levels, slots = _levels(row), 0 if row["device"] == ELSEWHERE else row["max_num_seqs"]
     yield _with_what(row)
     yield _asked_what(row, levels)
     yield ""
     yield from _table(
-        ("AT ONCE", "TOKENS/S", "SPREAD", "EACH", "FIRST TOKEN", "95 OF 100", "BETWEEN", "95 OF 100",
+        ("CONCURRENCY", "TOKENS/S", "SPREAD", "OF ONE ANSWER", "FIRST TOKEN", "P95", "BETWEEN", "P95",
          *(["A MILLION"] if costs.is_known else [])),
-        [_figures(level, costs) for level in levels],
+        [_figures(level, slots, costs) for level in levels],
     )
     yield ""
+    width = max(12, *(len(_clients(level, slots)) for level in levels))
     most = max(level.tokens_per_s.median for level in levels)
     for level in levels:
         bar = "#" * max(1, round(BAR_CHARS * level.tokens_per_s.median / most))
-        yield f"{level.concurrency:>4} at once  {bar} {level.tokens_per_s.median:,.0f} tokens/s"
-    if row["since"]:
+        yield f"{_clients(level, slots):>{width}}  {bar} {level.tokens_per_s.median:,.0f} tokens/s"
+    if compared := row["since"] or row["not_compared"]:
         yield ""
-        yield f"{row['since']['told']}."
+        yield f"{compared['told']}."
     best = best_level({level.concurrency: level.tokens_per_s.median for level in levels})
     speed = next(level.tokens_per_s.median for level in levels if level.concurrency == best)
     for sentence in told(costs, speed, best, lambda value, digits: f"{value:,.{digits}f}"):
@@ -103,7 +115,8 @@ def _with_what(row: Row) -> str:
     return (
         f"{_name(row)}: {row['backend']} on {row['device']}{threads}{layers}; "
         f"{row['context_tokens']:,} tokens of context for {row['max_num_seqs']} at once, KV in {row['kv_type']}; "
-        f"Inglenook {row['app_version']} on {row['machine']}. Version {row['model_version']}."
+        f"Inglenook {row['app_version']} on {row['machine']}. "
+        f"Version: {version_in_words(row['model_version'])}."
     )
 
 
@@ -123,10 +136,18 @@ def _asked_what(row: Row, levels: Sequence[Level]) -> str:
     )
 
 
-def _figures(level: Level, costs: Costs) -> tuple[str, ...]:
+def _clients(level: Level, slots: int) -> str:
+    """"4 at once", or "99 asked, 8 at once"."""
+    return f"{level.concurrency} asked, {slots} at once" if 0 < slots < level.concurrency else (
+        f"{level.concurrency} at once"
+    )
+
+
+def _figures(level: Level, slots: int, costs: Costs) -> tuple[str, ...]:
     speed = level.tokens_per_s
+    clients = _clients(level, slots) if 0 < slots < level.concurrency else str(level.concurrency)
     return (
-        f"{level.concurrency}{'*' if level.is_disturbed else ''}", f"{speed.median:,.1f}",
+        f"{clients}{'*' if level.is_disturbed else ''}", f"{speed.median:,.1f}",
         f"{speed.low:,.1f} to {speed.high:,.1f}" if level.repetitions > 1 else "-",
         f"{level.stream_tokens_per_s.median:,.1f}",
         _time(level.first_token_p50_s.median), _time(level.first_token_p95_s.median),

@@ -1,4 +1,4 @@
-"""`inglenook connections add, list, test, remove, on, off`: servers elsewhere whose models may be used here.
+"""`inglenook connections add, list, show, test, remove, on, off`: servers elsewhere whose models may be used here.
 
 Part of `app.cli`, which explains exit codes and late imports. A running server follows with its next request. Keys come
 in by standard input: what is on a command line, every user of the machine can read.
@@ -6,6 +6,7 @@ in by standard input: what is on a command line, every user of the machine can r
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -24,6 +25,7 @@ T = TypeVar("T")
 
 MAX_KEY_BYTES = 2**16           # read of what comes in, which may have no end
 NAMED_MODELS = 3
+MOMENT = "%Y-%m-%d %H:%M"
 
 connections = typer.Typer(
     **HELP_STYLE, no_args_is_help=True, help="Servers elsewhere whose models may be used here. At first: none."
@@ -65,7 +67,7 @@ def add(
 
 @connections.command("list")
 def list_connections(data_dir: DataDir = None) -> None:
-    """What there is, whether it is used, and how it did last."""
+    """What there is, and how each does."""
 
     async def collect(services: Services) -> tuple[bool, list[ConnectionEntry]]:
         return await services.connections.is_allowed(), await services.connections.list()
@@ -74,11 +76,35 @@ def list_connections(data_dir: DataDir = None) -> None:
     print(f"Models elsewhere are switched {'on' if is_allowed else 'off: `inglenook connections on` allows them'}.")
     if entries:
         rows: list[tuple[str, ...]] = [
-            (each.connection.name, _kind(each), each.connection.base_url, "on" if each.connection.is_on else "off",
-             _health(each), ", ".join(_models(each)))
+            (each.connection.name, _kind(each), each.connection.base_url, _state(each, is_allowed=is_allowed),
+             _last(each), ", ".join(_models(each)))
             for each in entries
         ]
-        print_table(("NAME", "SERVER", "ADDRESS", "IS", "STATE", "MODELS"), rows)
+        print_table(("NAME", "SERVER", "ADDRESS", "STATE", "ASKED", "MODELS"), rows)
+        if failing := next((each.connection.name for each in entries if each.connection.failed_at is not None), None):
+            print(f"Why one fails: `inglenook connections show {shlex.quote(failing)}`.")
+
+
+@connections.command("show")
+def show(name: Name, data_dir: DataDir = None) -> None:
+    """All of a connection but its key and headers: how it did last, and each of its models."""
+
+    async def collect(services: Services) -> tuple[bool, ConnectionEntry]:
+        return await services.connections.is_allowed(), await services.connections.named(name)
+
+    is_allowed, entry = _with(data_dir, collect)
+    row = entry.connection
+    lines = [
+        f"{row.name}: {_kind(entry)} at {row.base_url}",
+        f"  State     {_state(entry, is_allowed=is_allowed)}",
+        *([f"  Failed    {row.failed_at:{MOMENT}} UTC: {_reason(entry)}"] if row.failed_at else []),
+        *([f"  Answered  {row.answered_at:{MOMENT}} UTC"] if row.answered_at else []),
+        f"  Key       {'kept' if entry.has_key else 'none'}",
+        f"  Headers   {'kept' if row.sealed_headers else 'none'}; session header {row.session_header or 'none'}",
+        "  Models",
+        *(f"    {each.model_id}" for each in entry.models),
+    ]
+    print("\n".join(lines))
 
 
 @connections.command("test")
@@ -165,13 +191,25 @@ def _kind(entry: ConnectionEntry) -> str:
     return SERVER_NAMES[kind_of(entry.connection)]
 
 
-def _health(entry: ConnectionEntry) -> str:
+def _state(entry: ConnectionEntry, *, is_allowed: bool) -> str:
+    """A word, as its pill on the page has."""
+    row = entry.connection
+    if not (row.is_on and is_allowed):
+        return "off"
+    if row.failed_at is not None:
+        return "fails"
+    return "answers" if row.answered_at is not None else "unknown"
+
+
+def _last(entry: ConnectionEntry) -> str:
+    at = entry.connection.failed_at or entry.connection.answered_at
+    return f"{at:{MOMENT}}" if at is not None else "-"
+
+
+def _reason(entry: ConnectionEntry) -> str:
     from app.language import said_again
 
-    row = entry.connection
-    if row.failed_at is not None:
-        return f"failed {row.failed_at:%Y-%m-%d %H:%M}: {said_again(row.problem)}"
-    return f"answered {row.answered_at:%Y-%m-%d %H:%M}" if row.answered_at else "not asked yet"
+    return str(said_again(entry.connection.problem))
 
 
 def _read_key() -> str:

@@ -183,15 +183,19 @@ class LocalEngine:
         return _Prompt("".join(pieces), token_ids)
 
     def _check_tools(self, request: ChatRequest, template: ChatTemplate) -> None:
+        """Tools that nobody reads are refused, not dropped: an agent would wait for calls that cannot come. Clients
+        that can do without look for the words "does not support tools", which are Ollama's, and ask again.
+        """
         if not template.reads_tools:
             raise InvalidRequest(
-                f"{self._info.name} cannot call tools: its chat template has no place for them. "
+                f"{self._info.name} does not support tools: its chat template has no place for them. "
                 "Leave them out, or choose a model that is made for tools.",
                 param="tools",
             )
         if self._family is None or not self._family.reads_calls:
             raise InvalidRequest(
-                f"{self._info.name} writes its calls of tools in a form that this version does not read. "
+                f"{self._info.name} does not support tools here: it writes calls in a form that this version does not "
+                "read. "
                 "Leave the tools out, or choose another model.",
                 param="tools",
             )

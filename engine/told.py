@@ -263,11 +263,15 @@ SENTENCES: Final[Mapping[str, str]] = {
     "elsewhere-status": "{connection} answered with HTTP {status}: {detail}",
     "elsewhere-said": "{connection} gave up its answer: {detail}",
     "elsewhere-switched-off": "{connection} was switched off meanwhile, so no more is asked of it.",
-    "elsewhere-no-endpoint": "No connection leads to {model} now. An admin can switch one on, on the page Models.",
+    "elsewhere-no-endpoint":
+        "No connection leads to {model} now. An admin can switch one on, on the page Models or with `inglenook "
+        "connections on NAME`.",
     "elsewhere-no-continue": (
         "{connection} cannot go on with an answer that was begun. Ask for another answer instead."
     ),
-    "elsewhere-no-tools": "{model} at {connection} was tried and called no tool. Leave tools out, or choose another.",
+    "elsewhere-no-tools":
+        "{model} at {connection} does not support tools: it was tried, and called none. Leave them out, or choose "
+        "another model.",
     "elsewhere-no-form": (
         "{model} at {connection} was tried and did not keep to a form. Leave {param} out, or choose another model."
     ),

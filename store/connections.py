@@ -163,6 +163,7 @@ def _models_for(session: Session, found: Sequence[LedTo]) -> dict[str, Model]:
         if (model := there.get(each.remote_id)) is None:
             model = there[each.remote_id] = _new_model(each, taken)
             session.add(model)
+        model.name = name_of(model.id)
         model.quantisation, model.embeds = each.quantisation, each.embeds
     session.flush()
     return there
@@ -174,10 +175,15 @@ def _new_model(found: LedTo, taken: set[str]) -> Model:
     model_id = next(name for ending in endings if (name := found.remote_id + ending) not in taken)
     taken.add(model_id)
     return Model(
-        id=model_id, name=found.remote_id.rpartition("/")[2] or found.remote_id,
+        id=model_id, name=name_of(model_id),
         path="", file_format=ELSEWHERE, quantisation=found.quantisation, size_bytes=0, modified_ns=0,
         embeds=found.embeds, origin={"name": found.remote_id},
     )
+
+
+def name_of(model_id: str) -> str:
+    """The end of the id that it has here: what a page shows is what a command is told."""
+    return model_id.rpartition("/")[2] or model_id
 
 
 def _see_to_contexts(session: Session) -> None:

@@ -6,6 +6,7 @@ Whether any may be used is a setting of the installation: off, as long as no adm
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 
 from sqlmodel import Session, col, select
 
@@ -23,13 +24,26 @@ def usable(session: Session) -> dict[str, list[tuple[Connection, ConnectionModel
     """By model: the connections that lead there and are on, the oldest first. Empty, where none may be used."""
     if not is_allowed(session):
         return {}
-    rows = session.exec(
+    led: defaultdict[str, list[tuple[Connection, ConnectionModel]]] = defaultdict(list)
+    for connection, model in _leading(session):
+        if connection.is_on:
+            led[model.model_id].append((connection, model))
+    return dict(led)
+
+
+def unusable(session: Session) -> dict[str, list[Connection]]:
+    """By model: the connections that would lead there, if they or all were not off."""
+    led: defaultdict[str, list[Connection]] = defaultdict(list)
+    for connection, model in _leading(session):
+        led[model.model_id].append(connection)
+    for model_id in usable(session):
+        del led[model_id]
+    return dict(led)
+
+
+def _leading(session: Session) -> Iterable[tuple[Connection, ConnectionModel]]:
+    return session.exec(
         select(Connection, ConnectionModel)
         .join(ConnectionModel, col(ConnectionModel.connection_id) == col(Connection.id))
-        .where(col(Connection.is_on))
         .order_by(col(Connection.created_at), col(Connection.id))
     )
-    led: defaultdict[str, list[tuple[Connection, ConnectionModel]]] = defaultdict(list)
-    for connection, model in rows:
-        led[model.model_id].append((connection, model))
-    return dict(led)

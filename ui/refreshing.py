@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 
-from nicegui import Client, background_tasks
+from nicegui import Client
+from nicegui import app as nicegui_app
 from nicegui.element import Element
 
 from app.services.changes import Change
@@ -33,19 +35,27 @@ class Refreshing:
         self._name = name
         self._show = show
         self._stale: set[str] = set()       # kinds of changes that are not shown yet
-        self._is_running = False
+        self._task: asyncio.Task[None] | None = None        # while it runs
 
     def mark(self, kind: str, place: Element) -> None:
-        """`place`: in which element's context it is shown."""
+        """`place`: in which element's context it is shown. Called on the loop that the page lives on."""
         self._stale.add(kind)
-        if not self._is_running and not self._client.is_deleted:
-            self._is_running = True
-            background_tasks.create(self._run(), name=self._name, context=place)
+        if self._task is None and not self._client.is_deleted:
+            # On this loop: NiceGUI's `background_tasks` takes that of the app that began last in this process, which
+            # may have ended by now, and then nothing is awaited.
+            self._task = asyncio.get_running_loop().create_task(self._run(place), name=self._name)
+            self._task.add_done_callback(self._ended)
 
-    async def _run(self) -> None:
-        try:
+    async def _run(self, place: Element) -> None:
+        with self._client, place:
             while self._stale and not self._client.is_deleted:
                 stale, self._stale = self._stale, set()
                 await self._show(stale)
-        finally:
-            self._is_running = False
+        self._task = None       # at once: what is marked from here on begins another
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        """Also one that was cancelled before it began, or failed, which is told as of any handler of a page."""
+        if self._task is task:
+            self._task = None
+        if not task.cancelled() and isinstance(error := task.exception(), Exception):
+            nicegui_app.handle_exception(error)

@@ -11,8 +11,13 @@ from app.language import Said
 from app.services.bench_figures import Level
 from app.services.bench_prompts import Source
 from store.tables import Benchmark
+from store.tables.models import ELSEWHERE
 
-SAME: Final = ("model_id", "quantisation", "machine", "prompts_hash", "max_tokens")
+APART: Final = {                    # what must be the same in two runs of a model, and the message where it is not
+    "prompts_hash": "bench-apart-prompts", "max_tokens": "bench-apart-tokens", "machine": "bench-apart-machine",
+    "quantisation": "bench-apart-quantisation",
+}
+SAME: Final = ("model_id", *APART)
 TOLD: Final = {                     # what may have changed in between: column, and the message that names it
     "app_version": "bench-part-app", "context_tokens": "bench-part-context", "max_num_seqs": "bench-part-at-once",
     "kv_type": "bench-part-kv", "num_threads": "bench-part-threads", "device": "bench-part-device",
@@ -80,6 +85,36 @@ _SENTENCES: Final = {
     ("tokens_per_s", True): "bench-slower", ("tokens_per_s", False): "bench-faster",
     ("first_token_p50_s", True): "bench-later", ("first_token_p50_s", False): "bench-sooner",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """A run with others of its model before it, none of which it can be held against; `before` is the newest."""
+
+    before: Benchmark
+    now: Benchmark
+
+    @property
+    def reasons(self) -> list[Said]:
+        found = [
+            Said(message, before=str(getattr(self.before, name)), now=str(getattr(self.now, name)))
+            for name, message in APART.items()
+            if getattr(self.before, name) != getattr(self.now, name)
+        ]
+        levels = (", ".join(str(level["concurrency"]) for level in each.levels) for each in (self.before, self.now))
+        return found or [Said("bench-apart-levels", before=next(levels), now=next(levels))]
+
+    def told(self, date: str) -> Said:
+        """As `Since.told`."""
+        return Said("bench-apart", date=date, reasons=_joined(self.reasons))
+
+
+def beside_earlier(rows: Sequence[Benchmark], now: Benchmark) -> Since | Apart | None:
+    """What is said of a run beside those before it; None where it is the first of its model."""
+    earlier = [each for each in rows if each.created_at < now.created_at and each.model_id == now.model_id]
+    if (found := since(earlier, now)) is not None or not earlier:
+        return found
+    return Apart(max(earlier, key=lambda each: each.created_at), now)
 
 
 def since(rows: Sequence[Benchmark], now: Benchmark) -> Since | None:
@@ -176,19 +211,27 @@ def beside(first: Benchmark, second: Benchmark) -> list[Beside]:
     return found
 
 
-def _in_english(since: Since) -> str:
+def slots_of(row: Benchmark) -> int:
+    """How many the model answers at once; the others wait in line. 0: a server elsewhere does not say."""
+    return 0 if row.device == ELSEWHERE else row.max_num_seqs
+
+
+def _in_english(found: Since | Apart) -> str:
     """"3 March 2026", for who has no page; of the same day with the hour."""
-    at = since.before.created_at
-    return f"{at.day} {at:%B %Y}" + (f" at {at:%H:%M} UTC" if at.date() == since.now.created_at.date() else "")
+    at = found.before.created_at
+    return f"{at.day} {at:%B %Y}" + (f" at {at:%H:%M} UTC" if at.date() == found.now.created_at.date() else "")
 
 
-def body_of(row: Benchmark, earlier: Since | None) -> dict[str, Any]:
+def body_of(row: Benchmark, earlier: Since | Apart | None) -> dict[str, Any]:
     """As JSON, for the API and the command line."""
-    return row.model_dump(mode="json") | {
-        "since": None if earlier is None else {
-            "id": earlier.before.id,
-            "at": earlier.before.created_at.isoformat(),
-            "is_worse": earlier.is_worse,
+    body: dict[str, Any] = row.model_dump(mode="json") | {"since": None, "not_compared": None}
+    if earlier is not None:
+        told = {
+            "id": earlier.before.id, "at": earlier.before.created_at.isoformat(),
             "told": str(earlier.told(_in_english(earlier))),
         }
-    }
+        if isinstance(earlier, Since):
+            body["since"] = told | {"is_worse": earlier.is_worse}
+        else:
+            body["not_compared"] = told
+    return body

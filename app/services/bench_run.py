@@ -70,9 +70,14 @@ class BenchRun:
                 self._infos[model.id] = engine.info
                 self._prompts = await _fitting(engine, self._prompts, self._wish.max_tokens)
         self._levels = self._wish.levels or default_levels(min(each.max_num_seqs for each in self._infos.values()))
+        self._check_line()
         per_turn = sum(num_answers(level, len(self._prompts)) for level in self._levels)
         num_all = per_turn * self._wish.repetitions * len(self._models)
-        self.status = replace(self.status, state=BenchState.MEASURING, num_all=num_all)
+        slots = [each.max_num_seqs for each in self._infos.values() if not each.is_elsewhere]
+        self.status = replace(
+            self.status, state=BenchState.MEASURING, num_all=num_all,
+            num_slots=min(slots, default=0), most_clients=max(self._levels),
+        )
         for repetition in range(1, self._wish.repetitions + 1):
             for model in self._models:
                 self.status = replace(self.status, model_name=model.name, repetition=repetition, concurrency=0)
@@ -84,6 +89,17 @@ class BenchRun:
                     for level in self._levels:
                         await self._round(engine, level)
         return self._rows()
+
+    def _check_line(self) -> None:
+        """Beyond what may wait, requests are turned away: that would be no measurement. Raises InvalidInput."""
+        num_waiting = self._engines.limits.max_queue
+        for info in self._infos.values():
+            if not info.is_elsewhere and max(self._levels) > info.max_num_seqs + num_waiting:
+                raise InvalidInput(
+                    Said("bench-levels-beyond", model=info.name, slots=info.max_num_seqs, waiting=num_waiting,
+                         most=info.max_num_seqs + num_waiting),
+                    field="levels",
+                )
 
     async def _warm_up(self, engine: Engine) -> None:
         """What happens once after a load is no part of the figures: memory that grows, graphs that are made."""

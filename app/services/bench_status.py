@@ -91,6 +91,8 @@ class BenchStatus:
     repetition: int = 0             # from 1
     num_done: int = 0               # answers
     num_all: int = 0                # 0 while that is not known yet
+    num_slots: int = 0              # that the models answer at once, the fewest of them; 0: not known, or elsewhere
+    most_clients: int = 0           # of the levels; where it is more than that, the others wait in line
     tokens_per_s: float | None = None           # of the last round
     about_s: float | None = None                # that it still takes
     reason: str = ""
@@ -101,6 +103,10 @@ class BenchStatus:
         return self.state in (BenchState.LOADING, BenchState.MEASURING)
 
     @property
+    def waits_in_line(self) -> bool:
+        return 0 < self.num_slots < self.most_clients
+
+    @property
     def fraction(self) -> float:
         return self.num_done / self.num_all if self.num_all else 0.0
 
@@ -108,4 +114,7 @@ class BenchStatus:
         """Without its rows, which are told by `bench_history.body_of`."""
         told = asdict(self)
         del told["rows"]
-        return told | {"state": self.state.value, "is_running": self.is_running, "fraction": self.fraction}
+        return told | {
+            "state": self.state.value, "is_running": self.is_running, "fraction": self.fraction,
+            "waits_in_line": self.waits_in_line,
+        }

@@ -14,7 +14,7 @@ import structlog
 
 from app.errors import AppError, Conflict, NotFound, said
 from app.language import Said
-from app.services.bench_history import Since, body_of, is_readable, since
+from app.services.bench_history import Apart, Since, beside_earlier, body_of, is_readable
 from app.services.bench_prompts import NUM_PROMPTS, Prompts, of_person
 from app.services.bench_run import BenchRun
 from app.services.bench_status import BenchState, BenchStatus, BenchWish
@@ -98,10 +98,10 @@ class BenchmarkService:
         """Newest first; of what other versions kept, what can be read here."""
         return [each for each in await self._db.read(benchmarks.newest_first, NUM_LOOKED_AT) if is_readable(each)]
 
-    async def since(self, rows: Sequence[Benchmark]) -> list[Since | None]:
-        """Each beside the one before it that can be compared."""
+    async def since(self, rows: Sequence[Benchmark]) -> list[Since | Apart | None]:
+        """Each beside the one before it that can be compared; where none can, why."""
         history = await self.history()
-        return [since(history, each) for each in rows]
+        return [beside_earlier(history, each) for each in rows]
 
     async def costs(self) -> Costs:
         return Costs.from_values(await self._db.read(settings.get_of_system, COSTS_SETTING))

@@ -77,7 +77,8 @@ class ChatService:
         """Say something under `parent_id`, or at the end of the shown branch. Without a conversation, begin one: with
         this setup, or as its default preset has it, and perhaps as one that is never stored.
 
-        Raises NotFound, ModelNotFound, ModelUnavailable where there is no model at all, InvalidInput, Conflict.
+        Raises NotFound, ModelNotFound where the chat's model cannot be asked any more, ModelUnavailable where there is
+        no model at all, InvalidInput, Conflict.
         """
         text = _checked(text)
         if conversation_id is None:
@@ -165,8 +166,11 @@ class ChatService:
         self._announce(user_id, await home.run(deletions.restore, user_id, message_id))
 
     async def continue_answer(self, user_id: str, answer_id: str) -> Sent:
-        """Go on with an answer that was stopped, interrupted, or ran to its length: the same message grows."""
-        model = await self._choose_model(None, await self._model_of(user_id, answer_id))
+        """Go on with an answer that was stopped, interrupted, or ran to its length: the same message grows, by whoever
+        began it. Raises ModelNotFound where that one cannot be asked.
+        """
+        answer = await self.message(user_id, answer_id)
+        model = await self._choose_model(answer.model_id or await self._model_of(user_id, answer_id))
         return await self._begin(
             user_id,
             model,
@@ -226,21 +230,24 @@ class ChatService:
         self._announce(user_id, conversation)
         return Sent(conversation.id, turn.user_message.id, turn.answer.id)
 
-    async def _choose_model(self, asked_id: str | None, last_id: str | None) -> Model:
-        """The one that is asked for must be there; the chat's last one is a wish, for which the default stands in."""
-        if asked_id is not None:
-            return await self._models.find(asked_id)
-        known = {entry.model.id: entry.model for entry in await self._models.list()}
-        if last_id in known:
-            return known[last_id]
+    async def _choose_model(self, *named: str | None) -> Model:
+        """The first that is named. Where that cannot be asked another never stands in for it unasked: it may be on
+        another machine, or know less. Where none is named, the default.
+        """
+        if (first := next(filter(None, named), None)) is not None:
+            return await self._models.find(first)
         default = await self._models.default()
         if default is None:
             raise ModelUnavailable(Said("error-no-model-yet"))
         return default
 
     async def _model_of(self, user_id: str, message_id: str) -> str | None:
+        """Of an answer its own, where that can be asked; else, and of a person's message, that which the chat has."""
         message = await self.message(user_id, message_id)
-        return message.model_id or (await self._conversations.get(user_id, message.conversation_id)).model_id
+        conversation = await self._conversations.get(user_id, message.conversation_id)
+        if message.model_id in {entry.model.id for entry in await self._models.list()}:
+            return message.model_id
+        return conversation.model_id or message.model_id
 
 
 def _write_turn(session: Session, user_id: str, write: WriteTurn) -> tuple[Turn, tuple[Message, ...]]:

@@ -22,8 +22,10 @@ from app.services.engines import EngineRegistry
 from app.vault import Vault
 from engine.errors import EndpointError
 from engine.remote.endpoint import (
+    KEY_HEADER,
     MAX_HEADERS,
     SESSION_HEADER,
+    Address,
     Probed,
     checked_url,
     is_good_header,
@@ -41,7 +43,7 @@ MAX_CONNECTIONS = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entered:
-    """A connection as an admin enters it. None of `key` and `headers`: as they are."""
+    """A connection as an admin enters it. None of `key` and `headers`: as they are; empty: none, from now on."""
 
     name: str
     base_url: str
@@ -99,7 +101,7 @@ class ConnectionService:
         if len(await self._db.read(connections.list_all)) >= MAX_CONNECTIONS:
             raise Conflict(Said("error-connections-many", count=MAX_CONNECTIONS))
         await self._check_name(values["name"], None)
-        found = await probe(self._endpoints.wire, self._endpoints.address(Connection(**values)))
+        found = await probe(self._endpoints.wire, self._address(Connection(**values)))
         connection = Connection(**values | _of_probe(found))
         led = await self._db.run(connections.add, connection, _led_to(found))
         if led is None:
@@ -117,7 +119,7 @@ class ConnectionService:
         if (keeps_key or keeps_headers) and values["base_url"] != before.base_url:      # given for another server
             raise InvalidInput(Said("error-connection-key-again"), field="key")
         asked = Connection(**before.model_dump() | values)
-        found = await probe(self._endpoints.wire, self._endpoints.address(asked))
+        found = await probe(self._endpoints.wire, self._address(asked))
         return await self._changed(before, values, found)
 
     async def test(self, connection_id: str) -> ConnectionEntry:
@@ -140,7 +142,7 @@ class ConnectionService:
         model = next((each for each in entry.models if each.model_id in by_id), None)
         if model is None:
             return None
-        return model.remote_id, await try_out(
+        return model.model_id, await try_out(
             self._endpoints.wire, self._endpoints.endpoint(entry.connection, model)
         )
 
@@ -172,6 +174,13 @@ class ConnectionService:
             known = ", ".join(each.connection.name for each in listed) or "-"
             raise NotFound(Said("error-no-connection", name=name[:MAX_NAME_CHARS] or "-", known=known))
         return found
+
+    def _address(self, entered: Connection) -> Address:
+        """Raises InvalidInput where two keys would be sent: one as a key, one as a header."""
+        address = self._endpoints.address(entered)
+        if address.key and any(name.lower() == KEY_HEADER for name in address.headers):
+            raise InvalidInput(Said("error-connection-two-keys"), field="headers")
+        return address
 
     async def _values(self, entered: Entered) -> dict[str, Any]:
         """Columns, checked and sealed. Raises InvalidInput."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,8 @@ from engine.told import Told
 from store.tables import Model
 
 _PART = re.compile(r"-\d{5}-of-\d{5}$")
+_CONTENT = re.compile(r"\b(\d+) bytes, (\d{18,19})\b")
+_HASH = re.compile(r"\b([0-9a-f]{12})(?:[0-9a-f]{28}|[0-9a-f]{52})\b")
 
 
 def describe(path: Path, name: str = "", adapters: Sequence[Adapter] = (), origin: Origin | None = None) -> Model:
@@ -126,6 +129,15 @@ def version_of(model: Model) -> str:
         ),
         "; a chat template of its own" if ModelSettings.of(model).chat_template else "",
     ))
+
+
+def version_in_words(version: str) -> str:
+    """What `version_of` told, for people: when a file was changed as a moment, a commit or hash by its beginning."""
+    def dated(found: re.Match[str]) -> str:
+        at = datetime.fromtimestamp(int(found[2]) // 10**9, UTC)
+        return f"{int(found[1]) / 1e6:,.1f} MB of {at:%Y-%m-%d %H:%M} UTC"
+
+    return _HASH.sub(lambda found: found[1], _CONTENT.sub(dated, version))
 
 
 def problem_of(model: Model) -> str:

@@ -1,17 +1,18 @@
 """How fast a model writes on this machine, or should, before anybody has waited for it. On the event loop.
 
 By the answers that it has written here, or what was measured of it; where there is neither, by the bytes of weights
-that each token reads and this machine's memory bandwidth, corrected by how other models keep to that here. Of layers
-on a GPU nothing is foretold.
+that each token reads and this machine's memory bandwidth, corrected by how other models keep to that here. Where torch
+runs a model on a GPU, by that card's bandwidth; of layers that llama.cpp has on one nothing is foretold.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -22,19 +23,21 @@ from app.errors import AppError
 from app.language import Said
 from app.services.bench_history import is_readable, levels_of
 from app.services.engines import EngineRegistry
-from app.services.model_facts import version_of
+from app.services.model_facts import spec_from, version_of
 from engine.errors import EngineError, ModelLoadError
 from engine.fit import Fit, Verdict
 from engine.gguf import read_header
 from engine.hardware import Machine, inspect_machine
 from engine.load import choose_gpu
-from engine.speed import bytes_per_token, expected_tokens_per_s, measure_bandwidth
+from engine.speed import bytes_per_token, expected_on_gpu, expected_tokens_per_s, measure_bandwidth
+from engine.torch_speed import GpuReads, gpu_bandwidth, gpu_reads
 from store import benchmarks, figures, models, settings
 from store.database import Database
 from store.errors import StoreError
 from store.tables import Model
 
 SETTING = "memory_bandwidth"        # of the system's settings in the store
+CARD_SETTING = "gpu_bandwidth"      # likewise
 LEAST_ANSWERS = 3
 MOST_CORRECTION = 4.0               # what is beyond is no property of the machine
 GB = 1e9
@@ -92,11 +95,33 @@ class ModelSpeeds:
             return Speed(median(own), Said("speed-by-answers", count=len(own)))
         if (run := await self._run_alone(model)) is not None:
             return run
+        if (on_gpu := await self._by_torch(model)) is not None:
+            return on_gpu
         if model.file_format != "gguf" or await self._is_on_gpu(model):
             return None
         num_bytes = await self._bytes_per_token(model)
         rate = await self.rate() if num_bytes else None
         return rate.speed(num_bytes) if rate else None
+
+    async def _by_torch(self, model: Model) -> Speed | None:
+        """None where torch does not run it on a GPU, or the card cannot be asked now."""
+        if model.is_elsewhere:
+            return None
+        try:
+            reads = await gpu_reads(spec_from(model), self._engines.limits)
+            bandwidth = await self._bandwidth_of(reads) if reads is not None else 0.0
+        except (EngineError, OSError, RuntimeError, StoreError) as error:   # RuntimeError: torch's, for want of room
+            log.info("how fast it should write on the GPU is not known", model=model.id, reason=str(error))
+            return None
+        if reads is None:
+            return None
+        expected = expected_on_gpu(reads.num_bytes, bandwidth, reads.weight_format)
+        return Speed(expected, Said("speed-by-card", bandwidth=float(f"{bandwidth / GB:.3g}"), card=reads.card))
+
+    async def _bandwidth_of(self, reads: GpuReads) -> float:
+        """Measured once for a card, as `_bandwidth` is for a machine."""
+        card = {"card": reads.card, "total_bytes": reads.total_bytes}
+        return await self._measured_once(CARD_SETTING, card, partial(gpu_bandwidth, reads.device))
 
     async def _run_alone(self, model: Model) -> Speed | None:
         """Of the latest measurement of this very version that had one client at a time and nobody beside it."""
@@ -147,19 +172,21 @@ class ModelSpeeds:
         """Measured once for a machine. What was measured while models wrote is too little: it is not kept."""
         facts = asdict(machine)
         del facts["available_bytes"], facts["system"]           # which change without any effect on it
+        return await self._measured_once(SETTING, facts, partial(_measure, machine))
+
+    async def _measured_once(
+        self, setting: str, machine: dict[str, Any], measure: Callable[[], Awaitable[float]]
+    ) -> float:
+        """Kept in the store with what it is of."""
         async with self._measuring:
-            kept = await self._db.read(settings.get_of_system, SETTING)
-            if isinstance(kept, dict) and kept.get("machine") == facts:
+            kept = await self._db.read(settings.get_of_system, setting)
+            if isinstance(kept, dict) and kept.get("machine") == machine:
                 return float(kept["bytes_per_s"])
             is_busy = self._is_busy()
-            own = ThreadPoolExecutor(1, "bandwidth")            # those of the loop's executor have other work
-            try:
-                bandwidth = await asyncio.get_running_loop().run_in_executor(own, measure_bandwidth, machine)
-            finally:
-                own.shutdown(wait=False)
+            bandwidth = await measure()
             if not is_busy and not self._is_busy():
                 await self._db.run(
-                    settings.set_of_system, SETTING, {"machine": facts, "bytes_per_s": round(bandwidth)}
+                    settings.set_of_system, setting, {"machine": machine, "bytes_per_s": round(bandwidth)}
                 )
             return bandwidth
 
@@ -213,3 +240,11 @@ class ModelSpeeds:
             return (await choose_gpu(self._engines.limits))[1] is not None
         except ModelLoadError:
             return True
+
+
+async def _measure(machine: Machine) -> float:
+    own = ThreadPoolExecutor(1, "bandwidth")            # those of the loop's executor have other work
+    try:
+        return await asyncio.get_running_loop().run_in_executor(own, measure_bandwidth, machine)
+    finally:
+        own.shutdown(wait=False)

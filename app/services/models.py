@@ -69,6 +69,18 @@ class ModelEntry:
         return self.model.is_elsewhere
 
 
+@dataclass(frozen=True, slots=True)
+class Absence:
+    """Of a model that was named, and cannot be asked: it is switched off, or gone."""
+
+    name: str
+    reason: Said
+
+    @classmethod
+    def of_gone(cls, model_id: str) -> Absence:
+        return cls(model_id[:200], Said("error-model-gone", model=model_id[:200]))
+
+
 class ModelService:
     def __init__(self, db: Database, engines: EngineRegistry, changes: Changes, settings: Settings) -> None:
         self._db = db
@@ -117,6 +129,10 @@ class ModelService:
             await self._db.run(models.set_template, model.id, report.to_values())
             return report
         return TemplateReport.from_values(model.template)
+
+    async def absences(self) -> dict[str, Absence]:
+        """By id: of those elsewhere that are known, and switched off."""
+        return await self._db.read(_absences)
 
     async def default(self) -> Model | None:
         return await self._db.read(models.default)
@@ -205,10 +221,24 @@ async def find_model(db: Database, model_id: str) -> Model:
         return same
     if (named := next((each for each in listed if model_id in ModelSettings.of(each).aliases), None)) is not None:
         return named
+    if (absence := (await db.read(_absences)).get(model_id)) is not None:
+        raise ModelNotFound(absence.reason)
     if listed:
         known = ", ".join(each.id for each in listed)
         raise ModelNotFound(Said("error-no-model", model=model_id[:200], known=known))
     raise ModelNotFound(Said("error-no-model-at-all", model=model_id[:200]))
+
+
+def _absences(session: Session) -> dict[str, Absence]:
+    led = elsewhere.unusable(session)
+    is_allowed = elsewhere.is_allowed(session)
+    found = {}
+    for model in models.list_all(session):
+        if model.id in led:
+            names = ", ".join(each.name for each in led[model.id])
+            reason = Said("error-model-off-over", model=model.name, connections=names)
+            found[model.id] = Absence(model.name, reason if is_allowed else Said("error-model-off", model=model.name))
+    return found
 
 
 def _listed(session: Session) -> tuple[list[Model], Led]:

@@ -22,6 +22,8 @@ SESSION_HEADER = "X-Session-ID"         # where an admin names no other
 
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,80}")
 _HOST_LABEL = re.compile(r"[A-Za-z0-9_-]{1,63}")
+KEY_HEADER = "authorization"        # which a key is sent as, unless it was entered as a header
+
 _OURS = frozenset({             # headers that the connection itself decides
     "accept", "accept-encoding", "connection", "content-encoding", "content-length", "content-type", "cookie", "expect",
     "host", "te", "trailer", "transfer-encoding", "upgrade", "via",

@@ -222,12 +222,15 @@ def unreachable(address: Address, error: Exception) -> EndpointError:
     return EndpointError(Told("elsewhere-unreachable", connection=address.name, host=address.host, detail=detail))
 
 
-def _headers(address: Address, more: Mapping[str, str] | None) -> dict[str, str]:
+def _headers(address: Address, more: Mapping[str, str] | None) -> httpx.Headers:
     headers = {"Accept-Encoding": "identity", "Content-Type": "application/json", "User-Agent": "inglenook"}
     headers[via.HEADER] = via.header()
     if address.key:
         headers["Authorization"] = f"Bearer {address.key}"
-    return headers | dict(address.headers) | dict(more or {})
+    sent = httpx.Headers(headers)       # whose names are the same in any case: none goes out twice
+    sent.update(address.headers)
+    sent.update(more or {})
+    return sent
 
 
 def _retry_after_s(response: httpx.Response) -> int:

@@ -287,7 +287,7 @@ BAD: list[tuple[str, dict[str, Any], str, str]] = [
     ("parallel as a word", {"parallel_tool_calls": "no"}, "parallel_tool_calls", "true or false"),
     ("the older functions", {"functions": [{"name": "f"}]}, "functions", "tools"),
     ("the older choice", {"function_call": {"name": "f"}}, "function_call", "tool_choice"),
-    ("a model without a place for tools", {"model": "parrot"}, "tools", "Parrot cannot call tools"),
+    ("a model without a place for tools", {"model": "parrot"}, "tools", "Parrot does not support tools"),
 ]
 
 

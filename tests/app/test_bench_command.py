@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from app.bench_report import as_values, lines_of, progress_of
+from app.bench_report import as_values, line_of, lines_of, progress_of
 from app.instance import Instance, Note
-from app.services.bench_history import body_of, since
+from app.services.bench_history import beside_earlier, body_of, since
 from app.services.models import STARTER_ID
 from app.services.prices import Costs
 from engine.backends.scripted import ScriptedBackend
@@ -51,13 +51,20 @@ def test_the_starter_model_is_measured_and_the_run_before_is_remembered(
 def test_wrong_usage_is_told_in_one_line(inglenook: Inglenook, tmp_path: Path) -> None:
     (tmp_path / "empty").write_text("\n")
     for arguments in (
-        ("--concurrency", "many"), ("--prompts", str(tmp_path / "empty")), ("--kwh-price", "nan"), ("--watts", "-1")
+        ("--concurrency", "many"), ("--prompts", str(tmp_path / "empty")), ("--kwh-price", "nan"), ("--watts", "-1"),
+        ("--against", "x"), ("--tokens", "4097"), ("--repetitions", "0"), ("--concurrency", "1,513"),
     ):
         done = inglenook("bench", "x", *arguments)
         assert (done.exit_code, "Traceback" in done.err) == (2, False), done.err
+        assert arguments[0] in done.err or arguments[0] == "--prompts"
     for arguments, words in (
-        (("unicorn",), "does not exist here"), ((STARTER_ID, "--concurrency", "0"), "from 1 to 512"),
-        ((STARTER_ID, "--user", "Eve"), "Eve"), ((STARTER_ID, "--against", STARTER_ID), "two different ones"),
+        (("--tokens", "0"), "--tokens: Give a whole number from 8 to 4,096."),
+        (("--concurrency", "0"), "from 1 to 512"), (("--rent", "-1"), "--rent: Give an amount of 0 or more"),
+    ):
+        done = inglenook("bench", STARTER_ID, *arguments)
+        assert (done.exit_code, words in done.err) == (2, True), done.err
+    for arguments, words in (
+        (("unicorn",), "does not exist here"), ((STARTER_ID, "--user", "Eve"), "Eve"),
         ((STARTER_ID, "--prompts", str(tmp_path / "none")), "none: No such file"),
     ):
         done = inglenook("bench", *arguments)
@@ -105,6 +112,21 @@ def test_the_report_names_what_every_figure_depends_on() -> None:
         "Above 10.09 million tokens a month, which are 8.8 hours of writing, this machine is cheaper than the API at ",
     ):
         assert part in text, text
+
+
+def test_who_waited_in_line_and_why_a_run_is_not_compared_are_told() -> None:
+    row = run_of("parrot", (4, 99), model_version=f"parrot.gguf, 92000000 bytes, {1_772_500_000 * 10**9}")
+    now = again(row, 1.0, days=3, prompts_hash="x")
+    body = body_of(now, beside_earlier([row, now], now))
+    text = "\n".join(lines_of([body], Costs()))
+    assert "\n99 asked, 8 at once  ####" in text and "\n          4 at once  ##" in text
+    assert "Not compared with the run of 3 March 2026: other questions were asked." in text
+    assert "Version: parrot.gguf, 92.0 MB of 2026-03-03 01:06 UTC." in text
+    assert as_values([body], Costs())["runs"][0]["model_version"] == row.model_version
+    assert line_of({"num_slots": 8, "most_clients": 99}) == (
+        "8 are answered at once here: where more ask, up to 99, the others wait in line, and their wait is measured "
+        "too."
+    )
 
 
 def test_disturbed_levels_are_marked_and_warm_prompts_told() -> None:

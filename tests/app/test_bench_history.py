@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
-from app.services.bench_history import Since, beside, changes, differences, since
+from app.services.bench_history import Apart, Since, beside, beside_earlier, body_of, changes, differences, since
 from store.tables import Benchmark
 from tests.app.measured import again, run_of
 
@@ -53,6 +55,25 @@ def test_what_cannot_be_compared_is_not(row: Benchmark) -> None:
     now.levels = [level | {"num_others_tokens": 3} for level in now.levels]
     assert _since(row, now).changes == ()
     assert since([now], row) is None        # what came later is not before
+
+
+def test_why_it_is_not_is_said(row: Benchmark) -> None:
+    for changed, words in (
+        ({"prompts_hash": "x"}, "other questions were asked"),
+        ({"max_tokens": 9, "machine": "x"},
+         "its answers had 8 tokens, these 9; it was measured on Abacus, 2 cores"),
+        ({"levels": run_of("steady", (2, 8)).levels}, "it was measured with 1, 4 at once, this with 2, 8"),
+    ):
+        now = again(row, 0.5, days=1, **changed) if "levels" not in changed else run_of("steady", (2, 8))
+        now.created_at = row.created_at + timedelta(days=1)
+        found = beside_earlier([row, now], now)
+        assert isinstance(found, Apart)
+        assert found.told("3 March") == f"Not compared with the run of 3 March: {words}"
+        body = body_of(now, found)
+        assert body["since"] is None and body["not_compared"]["id"] == row.id
+    assert beside_earlier([row], row) is None
+    other = again(row, 0.5, days=1, model_id="x")
+    assert beside_earlier([row, other], other) is None
 
 
 def test_the_newest_before_is_taken(row: Benchmark) -> None:

@@ -99,6 +99,24 @@ async def test_without_levels_it_goes_up_to_what_the_model_answers_at_once(servi
     assert [level["concurrency"] for level in (await ended(services)).rows[0].levels] == [1, 2, 3]
 
 
+async def test_who_waits_in_line_is_told_beforehand_and_who_would_be_turned_away_refused(
+    services: Services, shelf: Shelf
+) -> None:
+    await shelf.put(services, "narrow", partial(Paced, max_num_seqs=2))
+    most = 2 + services.settings.max_queue
+    await services.benchmarks.start(wish("narrow", levels=(1, 3), repetitions=1))
+    told: set[tuple[int, bool]] = set()
+    while (status := services.benchmarks.last) is not None and status.is_running:
+        told.add((status.num_slots, status.waits_in_line))
+        await asyncio.sleep(STEP_S)
+    assert told <= {(0, False), (2, True)} and (2, True) in told
+    await services.benchmarks.start(wish("narrow", levels=(most + 1,)))
+    refused = await ended(services)
+    assert refused.state is BenchState.FAILED and f"Give at most {most} at once" in refused.reason
+    await services.benchmarks.start(wish("narrow", levels=(1, 2)))
+    assert not (await ended(services)).waits_in_line
+
+
 async def test_two_models_take_turns(services: Services, shelf: Shelf, steady: str) -> None:
     await shelf.put(services, "slower", partial(Paced, 3 * STEP_S))
     await services.benchmarks.start(wish(steady, "slower"))

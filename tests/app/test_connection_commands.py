@@ -21,12 +21,13 @@ def upstream() -> Iterator[Upstream]:
 def test_from_the_first_switch_to_the_last(inglenook: Inglenook, data_dir: Path, upstream: Upstream) -> None:
     refused = inglenook("connections", "add", "Office", upstream.url)
     assert refused.exit_code == 1 and "switched off" in refused.err and not upstream.asked
+    assert "`inglenook connections on`" in refused.err
     assert "off" in inglenook("connections", "list").out
     assert inglenook("connections", "on").out == "Models elsewhere are switched on.\n"
     added = inglenook("connections", "add", "Office", upstream.root, "--key-stdin", stdin=f"{KEY}\n")
     assert added.out == f"Office is vLLM at {upstream.url}: big.\n"
     listed = inglenook("connections", "list").out
-    assert "Office" in listed and "vLLM" in listed and "answered 2" in listed and KEY not in listed
+    assert "Office" in listed and "vLLM" in listed and "  answers  2" in listed and KEY not in listed
     assert "elsewhere" in inglenook("models", "list").out
     assert "Office" not in inglenook("models", "show", "big").err
     tested = inglenook("connections", "test", "office")
@@ -57,3 +58,32 @@ def test_what_goes_wrong_is_one_line(inglenook: Inglenook, data_dir: Path, upstr
     assert outcome.exit_code == 1 and "nonsense" in outcome.err
     missing = inglenook("connections", "test", "Attic")
     assert missing.exit_code == 1 and "no connection 'Attic'" in missing.err
+
+
+def test_a_state_is_a_word_and_why_it_fails_is_shown(inglenook: Inglenook, data_dir: Path, upstream: Upstream) -> None:
+    inglenook("connections", "on")
+    inglenook("connections", "add", "Office", upstream.url, "--key-stdin", stdin=KEY)
+    upstream.routes["/v1/models"] = {"no": "models"}
+    assert inglenook("connections", "test", "Office").exit_code == 1
+    listed = inglenook("connections", "list").out.splitlines()
+    assert "  fails  " in listed[2] and max(map(len, listed)) < 110
+    assert listed[-1] == "Why one fails: `inglenook connections show Office`."
+    shown = inglenook("connections", "show", "office").out
+    assert "Office: vLLM at" in shown and "lists no models" in shown and "Key       kept" in shown
+    assert "    big\n" in shown and KEY not in shown
+    inglenook("connections", "off")
+    assert "  off  " in inglenook("connections", "list").out.splitlines()[2]
+    assert "State     off" in inglenook("connections", "show", "Office").out
+
+
+def test_two_keys_for_one_server_are_refused(
+    inglenook: Inglenook, data_dir: Path, upstream: Upstream, tmp_path: Path
+) -> None:
+    inglenook("connections", "on")
+    headers = tmp_path / "headers"
+    headers.write_text(f"authorization: Bearer {KEY}\n")
+    both = ("connections", "add", "Office", upstream.url, "--headers", str(headers))
+    refused = inglenook(*both, "--key-stdin", stdin=KEY)
+    assert refused.exit_code == 1 and "an Authorization header beside it" in refused.err and not upstream.asked
+    assert inglenook(*both).exit_code == 0
+    assert upstream.asked[-1].headers["authorization"] == f"Bearer {KEY}"

@@ -117,6 +117,7 @@ async def test_the_name_of_a_model_here_stays_its_own(allowed: Services, upstrea
     await allowed.connections.add(entered(upstream))
     assert (await answer_to(allowed, user_id, model_id="parrot")).connection == ""
     assert (await answer_to(allowed, user_id, model_id="parrot-elsewhere")).connection == "Office"
+    assert (await allowed.models.find("parrot-elsewhere")).name == "parrot-elsewhere"      # as a command is told
     default = await allowed.models.default()
     assert default is not None and default.id == "parrot"
 
@@ -153,13 +154,26 @@ async def test_switching_a_connection_off_ends_its_answers(
     assert await asyncio.to_thread(upstream.gone.wait, 10)
     assert "big" not in {each.model.id for each in await allowed.models.list()}
     num_asked = len(upstream.asked)
-    with pytest.raises(ModelNotFound):
+    reason = "big is not reachable: Office was switched off by an admin"
+    with pytest.raises(ModelNotFound, match=reason):
         await allowed.chat.send(user_id, None, "Hello", model_id="big")
-    again = await allowed.chat.send(user_id, sent.conversation_id, "Hello?")       # the default stands in: it is here
+    num_messages = len(await allowed.conversations.thread(user_id, sent.conversation_id))
+    for go_on in (
+        lambda: allowed.chat.send(user_id, sent.conversation_id, "Hello?"),        # no other stands in unasked
+        lambda: allowed.chat.regenerate(user_id, sent.answer_id),
+        lambda: allowed.chat.continue_answer(user_id, sent.answer_id),
+        lambda: allowed.chat.edit(user_id, sent.user_message_id, "Hello?"),
+    ):
+        with pytest.raises(ModelNotFound, match=reason):
+            await go_on()
+    assert len(await allowed.conversations.thread(user_id, sent.conversation_id)) == num_messages
+    again = await allowed.chat.send(user_id, sent.conversation_id, "Hello?", model_id="parrot")
     local = allowed.generations.get(again.answer_id)
     assert local is not None
     await until(lambda: local.is_ended)
     assert local.model_id == "parrot" and len(upstream.asked) == num_asked
+    third = await allowed.chat.send(user_id, sent.conversation_id, "And?")         # that one was chosen
+    assert (await allowed.chat.message(user_id, third.answer_id)).model_id == "parrot"
 
 
 async def test_an_engine_that_is_open_asks_nobody_once_another_process_has_switched_it_off(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -10,15 +11,16 @@ import pytest
 
 from app.services import model_speeds
 from app.services.container import Services
-from app.services.model_facts import version_of
+from app.services.model_facts import spec_from, version_of
 from app.services.model_speeds import SETTING, ModelSpeeds
 from app.services.models import STARTER_ID
 from app.services.setup import ChatSetup
 from app.settings import Settings
 from engine.fit import Fit, Verdict
 from engine.hardware import Machine, inspect_machine
-from engine.load import load_engine
+from engine.load import LoadLimits, ModelSpec, load_engine
 from engine.speed import expected_tokens_per_s
+from engine.torch_speed import GpuReads, gpu_reads
 from store import benchmarks, settings
 from store.figures import answer_speeds
 from store.tables import Conversation, Message, MessageRole, MessageStatus, Model
@@ -147,6 +149,42 @@ async def test_nothing_is_said_of_what_embeds_is_gone_or_would_not_load(
     Path(model.path).unlink()       # noqa: ASYNC240
     assert await services.model_speeds.of(model) is None
     assert measuring.count == 0
+
+
+async def test_where_torch_has_a_gpu_its_card_is_measured_once(
+    services: Services, tmp_path: Path, measuring: Measuring, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    card, asked = GpuReads(
+        device="cuda:1", card="NVIDIA H200", total_bytes=150 << 30, num_bytes=15_000_000_000, weight_format=""
+    ), []
+
+    async def reads(_spec: ModelSpec, _limits: LoadLimits) -> GpuReads:
+        return card
+
+    async def bandwidth(device: str) -> float:
+        asked.append(device)
+        if len(asked) == 1:
+            raise RuntimeError("CUDA out of memory")
+        return 4.25e12
+
+    monkeypatch.setattr(model_speeds, "gpu_reads", reads)
+    monkeypatch.setattr(model_speeds, "gpu_bandwidth", bandwidth)
+    model = await _tiny(services, tmp_path / "a.gguf")
+    folder = model.model_copy(update={"file_format": "safetensors"})
+    assert await services.model_speeds.of(folder) is None       # the card is full: nothing is kept of that
+    for _ in range(3):
+        speed = await services.model_speeds.of(folder)
+        assert speed is not None and speed.told == 220
+        assert "the memory of NVIDIA H200, measured at 4,250 GB/s" in speed.rests_on
+    card = replace(card, card="Another", weight_format="int8")
+    speed = await services.model_speeds.of(folder)
+    assert speed is not None and "Another" in speed.rests_on
+    assert (asked, measuring.count) == (["cuda:1"] * 3, 0)
+
+
+async def test_without_a_gpu_torch_is_not_asked(services: Services, tmp_path: Path) -> None:
+    model = await _tiny(services, tmp_path / "a.gguf")
+    assert await gpu_reads(spec_from(model), replace(services.engines.limits, gpu_layers=0)) is None
 
 
 async def test_it_is_measured_once_for_a_machine_and_again_for_another(

@@ -95,6 +95,8 @@ async def test_what_is_shown_is_what_is_asked_where_a_model_is_gone(
 ) -> None:
     page = await sign_in(browser, paced_server, paced_server.add_user())
     await page.goto(f"{paced_server.url}/?model=ghost")
+    await expect(page.locator(".nk-absent")).to_contain_text("ghost is not here, or no longer.")
+    await page.get_by_role("button", name="Use Counter").click()
     await expect(page.locator(".nk-head")).to_contain_text("Counter")
     await say(page, "count to 4")
     await expect(page.locator(".nk-answer .prose")).to_have_text("1 2 3 4")
@@ -115,7 +117,8 @@ async def test_what_is_shown_is_what_is_asked_where_a_model_is_gone(
     await form.get_by_role("button", name="Save").click()
     await expect(form).to_have_count(0)
     assert paced_server.query("select name, model_id from preset") == [("Mine still", "ghost")]
-    await page.goto(paced_server.url)       # the default preset, whose model is gone: the default model stands in
+    await page.goto(paced_server.url)       # the default preset, whose model is gone: another is a person's to choose
+    await page.get_by_role("button", name="Use Counter").click()
     await say(page, "count to 5")
     await expect(page.locator(".nk-answer .prose")).to_have_text("1 2 3 4 5")
 

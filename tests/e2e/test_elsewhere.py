@@ -117,5 +117,21 @@ async def test_what_is_shown_of_it_can_be_read_by_everybody_and_tapped(
     await page.keyboard.press("Enter")
     await expect(page.get_by_text("From elsewhere, over Cellar")).to_be_visible()
     await look("an answer", is_tapped=False)        # test_touch measures answers, on a phone
+    paced_server.command("connections", "off")      # by another process: the page learns it when something is sent
+    message = page.get_by_label("Message", exact=True)
+    await message.fill("count to 7")
+    await message.press("Enter")
+    absent = page.locator(".nk-absent")
+    await expect(absent).to_contain_text("counter-elsewhere is not reachable: models elsewhere were switched off")
+    await expect(message).to_have_value("count to 7")
+    assert paced_server.query("SELECT count(*) FROM message") == [(2,)]
+    await look("a chat without its model", is_tapped=False)
+    await page.get_by_role("button", name="Other models").click()
+    await expect(page.get_by_role("menuitemradio", name=re.compile("Other Loads"))).to_be_visible()
+    await page.keyboard.press("Escape")
+    await page.get_by_role("button", name="Use Counter").click()
+    await expect(absent).to_be_hidden()
+    await message.press("Enter")
+    await expect(page.locator(".nk-answer").last).to_contain_text("6 7")
     for what, problems in found.items():
         assert problems == [], what

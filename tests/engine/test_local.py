@@ -312,8 +312,8 @@ async def test_marks_that_are_control_tokens_are_read_where_they_mean_something(
 @pytest.mark.parametrize(
     ("template", "options", "param", "words"),
     [
-        (None, {}, "tools", "cannot call tools: its chat template has no place for them"),
-        ("{{ tools }} {{ messages }} <|unheard_of|>", {}, "tools", "in a form that this version does not read"),
+        (None, {}, "tools", "does not support tools: its chat template has no place for them"),
+        ("{{ tools }} {{ messages }} <|unheard_of|>", {}, "tools", "does not support tools here: it writes calls"),
         (CODER_TEMPLATE, {"must_call": True}, "tool_choice", "decides for itself whether it calls a tool"),
         (
             HERMES_TEMPLATE,

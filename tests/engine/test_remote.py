@@ -195,6 +195,16 @@ async def test_a_key_that_is_not_taken_is_never_repeated(far: Far, upstream: Ups
     assert "sk-another-key" not in str(caught.value) and "sk-another-key" not in repr(address)
 
 
+async def test_a_header_is_sent_once_in_whatever_case_it_was_entered(upstream: Upstream, wire: Wire) -> None:
+    address = Address(
+        name="Office", base_url=upstream.url, headers={"user-agent": "kitchen", "X-Team": "one", "x-team": "two"}
+    )
+    await wire.json(address, "GET", f"{upstream.url}/models")
+    names = [name.lower() for name in upstream.asked[-1].headers]
+    assert names.count("user-agent") == names.count("x-team") == 1
+    assert upstream.asked[-1].headers["user-agent"] == "kitchen"
+
+
 async def test_a_request_that_is_wrong_is_wrong_everywhere(upstream: Upstream, second: Upstream, wire: Wire) -> None:
     far = Far([upstream, second], wire)
     upstream.fault = "wrong"
@@ -290,7 +300,7 @@ async def test_tools_are_tried_before_they_are_relied_on(far: Far, upstream: Ups
         assert deltas[-1].finish_reason is FinishReason.TOOL_CALLS
     assert len(upstream.chats()) == 3
     upstream.calls_tools = False
-    with pytest.raises(InvalidRequest, match="called no tool"):
+    with pytest.raises(InvalidRequest, match="does not support tools"):
         await all_of(Far([upstream], far.wire).engine, asked)
 
 

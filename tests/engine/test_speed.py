@@ -11,7 +11,7 @@ import pytest
 from engine.gguf import GgufHeader, read_header
 from engine.gguf_format import TENSOR_TYPES, TensorInfo
 from engine.hardware import inspect_machine
-from engine.speed import bytes_per_token, expected_tokens_per_s, measure_bandwidth
+from engine.speed import bytes_per_token, expected_on_gpu, expected_tokens_per_s, measure_bandwidth
 from tests.engine.tiny_gguf import write_tiny_gguf
 
 
@@ -51,6 +51,16 @@ def test_the_slower_of_memory_and_cores_decides_and_a_step_is_never_free() -> No
     by_memory, by_cores = expected_tokens_per_s(4e9, 20e9, 64), expected_tokens_per_s(4e9, 200e9, 2)
     assert (4.5 < by_memory < 5, 3.5 < by_cores < 4) == (True, True)
     assert expected_tokens_per_s(1, 1e12, 64) < 1000
+
+
+@pytest.mark.parametrize(
+    ("num_bytes", "weight_format", "measured"),
+    [(15.0e9, "", 221), (1.2e9, "", 914), (8.2e9, "int8", 295), (5.3e9, "int4", 249), (8.2e9, "fp8", 245)],
+)
+def test_on_a_gpu_it_is_what_was_measured_of_models_of_two_sizes(
+    num_bytes: float, weight_format: str, measured: float
+) -> None:
+    assert expected_on_gpu(num_bytes, 4.25e12, weight_format) == pytest.approx(measured, rel=0.02)
 
 
 def test_bandwidth_is_measured_in_a_moment_while_other_threads_run() -> None:

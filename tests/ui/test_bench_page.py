@@ -149,6 +149,27 @@ async def test_what_became_slower_is_marked_and_an_earlier_run_is_a_click_away(h
     assert _charts(earlier)[0] == "Tokens a second. Parrot, Q4_1: 1: 100, 4: 400"
 
 
+async def test_why_a_run_is_not_compared_is_said(home: Home, ada: Person) -> None:
+    row = run_of("parrot")
+    other = again(row, 0.8, days=3, run_id="second", prompts_hash="other")
+    await home.services.db.run(benchmarks.add, [row, other])
+    tab = await ada.at(PATH)
+    assert _texts(tab).count("Not compared with the run of 3 Mar 2026: other questions were asked") == 2
+
+
+async def test_more_than_are_answered_at_once_are_told_beside_the_figure(home: Home, ada: Person) -> None:
+    await home.services.db.run(benchmarks.add, [run_of("parrot", (4, 99))])
+    tab = await ada.at(PATH)
+    assert _texts(tab).count("asked, 8 at once") == 1
+
+
+async def test_without_costs_money_has_words_and_no_lone_sign(home: Home, ada: Person) -> None:
+    await home.services.db.run(benchmarks.add, [run_of("parrot")])
+    tab = await ada.at(PATH)
+    assert _says(tab, "Type in what this computer takes")
+    assert not [each for each in elements(tab, Element) if "nk-bench-sentence" in each.classes]
+
+
 async def test_a_run_of_the_same_day_is_told_by_its_hour(home: Home, ada: Person) -> None:
     row = run_of("parrot")
     later = again(row, 1.0, run_id="second", id="later", created_at=row.created_at + timedelta(minutes=5))

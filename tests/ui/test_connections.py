@@ -6,12 +6,13 @@ from collections.abc import Iterator
 
 import pytest
 from nicegui.element import Element
+from nicegui.elements.dialog import Dialog
 from nicegui.testing import User
 
 from app.services.connections import Entered
 from tests.engine.upstream import KEY, Upstream
 from tests.ui.conftest import Home, Person
-from tests.ui.using import click, elements, trigger, until
+from tests.ui.using import click, elements, one, trigger, until
 from ui.components.composer import Composer
 
 
@@ -105,6 +106,37 @@ async def test_changing_a_connection_keeps_its_key_unless_it_leads_elsewhere(
     submit(tab)
     await until(lambda: "Kitchen" in texts(tab))
     assert upstream.asked[-1].headers["authorization"] == f"Bearer {KEY}"
+
+
+async def test_what_was_kept_can_be_dropped(home: Home, ada: Person) -> None:
+    upstream = Upstream()           # which takes who has no key
+    await home.services.connections.set_allowed(True)
+    await home.services.connections.add(Entered(
+        name="Office", base_url=upstream.url, key=KEY, headers={"X-Team": "kitchen"},
+    ))
+    tab = await ada.at("/models")
+    click(tab, "Change it")
+    await until(lambda: "Forget the headers that are kept" in texts(tab))
+    fill(tab, Headers="Authorization: Bearer other")
+    submit(tab)
+    await until(lambda: any("only one can be sent" in text for text in texts(tab)))
+    fill(tab, Headers="")
+    for what in ("key", "headers"):
+        _turn(tab, f"Forget the {what} that {'is' if what == 'key' else 'are'} kept")
+    shown = one(tab, Dialog)
+    submit(tab)
+    await until(lambda: not shown.value)
+    entry = (await home.services.connections.list())[0]
+    assert not entry.has_key and not entry.connection.sealed_headers
+    assert not {"authorization", "x-team"} & {name.lower() for name in upstream.asked[-1].headers}
+    upstream.close()
+
+
+def _turn(tab: User, label: str) -> None:
+    words = next(each for each in elements(tab, Element) if getattr(each, "text", "") == label)
+    trigger(next(
+        each for each in elements(tab, Element) if each.props.get("aria-labelledby") == words.props["id"]
+    ), "click")
 
 
 async def test_a_chat_says_before_and_after_that_words_leave(home: Home, ben: Person, upstream: Upstream) -> None:

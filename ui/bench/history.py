@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from app.services.bench_history import Since, levels_of
+from app.services.bench_history import Apart, Since, levels_of
 from store.tables import Benchmark
 from ui.bench.words import moment_of, name_of, speed_of, time_of, told_since
 from ui.components.elements import icon, tag
@@ -15,7 +15,7 @@ from ui.language import t
 NUM_SHOWN = 30      # runs of models
 
 
-def history_list(rows: Sequence[Benchmark], earlier: Sequence[Since | None], shown_run: str) -> None:
+def history_list(rows: Sequence[Benchmark], earlier: Sequence[Since | Apart | None], shown_run: str) -> None:
     """Into the slot that is open when it is called."""
     with tag("ul", "nk-card nk-list"):
         for row, since in zip(rows, earlier, strict=True):
@@ -23,7 +23,7 @@ def history_list(rows: Sequence[Benchmark], earlier: Sequence[Since | None], sho
                 _entry(row, since, is_shown=row.run_id == shown_run)
 
 
-def _entry(row: Benchmark, since: Since | None, *, is_shown: bool) -> None:
+def _entry(row: Benchmark, since: Since | Apart | None, *, is_shown: bool) -> None:
     levels = levels_of(row)
     best = max(levels, key=lambda level: level.tokens_per_s.median)
     with tag("div"):
@@ -40,7 +40,7 @@ def _entry(row: Benchmark, since: Since | None, *, is_shown: bool) -> None:
         tag("b", "", time_of(levels[0].first_token_p50_s.median))
         tag("span", "", t("bench-entry-first", clients=levels[0].concurrency))
     with tag("div", "nk-bench-change"):
-        if since is not None and since.foremost is not None:
+        if isinstance(since, Since) and since.foremost is not None:
             with tag("span", "nk-fit tight" if since.is_worse else "nk-fit"):
                 icon("triangle-alert" if since.is_worse else "circle-check", 16)
                 tag("span", text=told_since(since))

@@ -52,8 +52,9 @@ class MoneyCard:
                 tag("p", "nk-hint", t("cost-unknown"))
             elif not rows:
                 tag("p", "nk-hint", t("cost-unmeasured"))
-            for row in rows:
-                _sentences(row, costs, names=len(rows) > 1)
+            else:
+                for row in rows:
+                    _sentences(row, costs, names=len(rows) > 1)
 
     async def _save(self) -> None:
         values: dict[str, float] = {}

@@ -29,6 +29,7 @@ class BenchProgress:
                 self._bar = tag("i")
             with tag("div", "nk-bot nk-num"):
                 self._parts = [live("span") for _ in range(5)]
+            self._line = live("p", "nk-hint")
         self._said = live("div", "nk-sr", role="status")
 
     def show(self, status: BenchStatus | None) -> None:
@@ -47,6 +48,7 @@ class BenchProgress:
         first, *others = status.model_names
         models = t("bench-and", one=first, other=others[0]) if others else first
         put(self._name, t("bench-measuring", models=models))
+        put(self._line, t("bench-line", slots=status.num_slots) if status.waits_in_line else "")
         share = round(100 * status.fraction, 1)
         self._bar.style(f"width: {share}%")
         if self._meter.props.get("aria-valuenow") != str(round(share)):

@@ -6,13 +6,14 @@ Made anew with each round of a run that is under way.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from nicegui.element import Element
 
 from app.services.bench_figures import Figure, Level
-from app.services.bench_history import Since, beside, levels_of
+from app.services.bench_history import Apart, Since, beside, levels_of, slots_of
 from app.services.prices import Costs
 from store.tables import Benchmark
 from ui.bench.words import asked_what, before_of, change_of, money, name_of, speed_of, time_of, told_since, with_what
@@ -30,7 +31,7 @@ class Result:
     """`since`: each row beside the run before it, where there is one."""
 
     rows: tuple[Benchmark, ...]
-    since: tuple[Since | None, ...]
+    since: tuple[Since | Apart | None, ...]
     costs: Costs
 
 
@@ -51,6 +52,7 @@ def show_result(result: Result) -> None:
 
 
 def _notes(levels: Sequence[Level]) -> None:
+    tag("p", "nk-hint", t("bench-columns"))
     guessed = max(level.guessed_share for level in levels)
     if guessed >= LEAST_GUESSED:
         tag("p", "nk-hint", t("bench-guessed", share=percent(guessed) or ""))
@@ -58,11 +60,11 @@ def _notes(levels: Sequence[Level]) -> None:
         tag("p", "nk-hint", t("bench-disturbed"))
 
 
-def since_notice(since: Since, *, names: bool) -> None:
+def since_notice(since: Since | Apart, *, names: bool) -> None:
     """Something worse is told as such."""
-    kind, icon_name = ("warn", "triangle-alert") if since.is_worse else ("", "history")
-    if since.foremost is not None and not since.is_worse:
-        kind, icon_name = "ok", "circle-check"
+    kind, icon_name = "", "history"
+    if isinstance(since, Since) and since.foremost is not None:
+        kind, icon_name = ("warn", "triangle-alert") if since.is_worse else ("ok", "circle-check")
     with tag("div", f"nk-notice nk-bench-since {kind}".strip()):
         icon(icon_name)
         sentence = told_since(since)
@@ -90,7 +92,8 @@ def _legend_entry(look: Look, name: str, about: str) -> None:
 
 def _earlier(result: Result) -> Since | None:
     """Drawn beside one model alone: with two it would be a third and a fourth curve."""
-    return result.since[0] if len(result.rows) == 1 else None
+    found = result.since[0] if len(result.rows) == 1 else None
+    return found if isinstance(found, Since) else None
 
 
 def _chart(
@@ -100,7 +103,7 @@ def _chart(
     if earlier := _earlier(result):
         name = t("bench-before", date=before_of(earlier))
         curves.append(_curve(name, "before", earlier.before, figure_of))
-    curve_chart(t(title), t(about), t("bench-at-once"), curves, written)
+    curve_chart(t(title), t(about), t("bench-col-clients"), curves, written)
 
 
 def _curve(name: str, look: Look, row: Benchmark, figure_of: Callable[[Level], Figure]) -> Curve:
@@ -122,23 +125,20 @@ def _axis_time(value_s: float) -> str:
 
 
 def _table(row: Benchmark, costs: Costs, *, is_alone: bool) -> None:
-    titles = ["bench-at-once", "bench-col-speed", "bench-col-stream", "bench-col-first", "bench-col-between"]
-    titles += ["bench-col-price"] if costs.is_known else []
-    with _scrolling(name_of(row)), tag("table", "nk-tbl nk-num"):
-        tag("caption", "nk-sr" if is_alone else "", f"{name_of(row)}: {with_what(row)}")
-        _head([t(each) for each in titles])
-        with tag("tbody"):
-            for level in levels_of(row):
-                with tag("tr"):
-                    _row_head(level)
-                    speed = level.tokens_per_s
-                    spread = t("bench-spread", low=speed_of(speed.low), high=speed_of(speed.high))
-                    _cell(speed_of(speed.median), spread if level.repetitions > 1 else "")
-                    _cell(speed_of(level.stream_tokens_per_s.median))
-                    _cell(time_of(level.first_token_p50_s.median), _slowest(level.first_token_p95_s.median))
-                    _cell(time_of(level.inter_token_p50_s.median), _slowest(level.inter_token_p95_s.median))
-                    if costs.is_known:
-                        _cell(money(costs.per_million(speed.median)))
+    names = ("speed", "stream", "first", "between", *(["price"] if costs.is_known else []))
+    clients, *titles = (t(f"bench-col-{name}") for name in ("clients", *names))
+    with _table_of(name_of(row), f"{name_of(row)}: {with_what(row)}", is_told=not is_alone), _body([clients, *titles]):
+        for level in levels_of(row):
+            speed = level.tokens_per_s
+            spread = t("bench-spread", low=speed_of(speed.low), high=speed_of(speed.high))
+            cells = [
+                (speed_of(speed.median), spread if level.repetitions > 1 else ""),
+                (speed_of(level.stream_tokens_per_s.median), ""),
+                (time_of(level.first_token_p50_s.median), _p95(level.first_token_p95_s.median)),
+                (time_of(level.inter_token_p50_s.median), _p95(level.inter_token_p95_s.median)),
+                *([(money(costs.per_million(speed.median)), "")] if costs.is_known else []),
+            ]
+            _row(clients, level, slots_of(row), titles, cells)
 
 
 def _beside(first: Benchmark, second: Benchmark) -> None:
@@ -147,50 +147,60 @@ def _beside(first: Benchmark, second: Benchmark) -> None:
     pairs = beside(first, second)
     if not pairs:
         return
-    with _scrolling(t("bench-beside")), tag("table", "nk-tbl nk-num"):
-        tag("caption", "", t("bench-beside-about", one=name_of(first), other=name_of(second)))
-        speed, wait = t("bench-col-speed"), t("bench-col-first")
-        _head([
-            t("bench-at-once"), speed, t("bench-col-other", what=speed), t("bench-col-ratio", what=speed),
-            wait, t("bench-col-other", what=wait), t("bench-col-ratio", what=wait),
-        ])
-        with tag("tbody"):
-            for pair in pairs:
-                one, other = firsts[pair.concurrency], seconds[pair.concurrency]
-                with tag("tr"):
-                    _row_head(other)
-                    _cell(speed_of(one.tokens_per_s.median))
-                    _cell(speed_of(other.tokens_per_s.median))
-                    _cell(change_of(pair.tokens_per_s), "" if pair.is_beyond_noise else t("bench-alike"))
-                    _cell(time_of(one.first_token_p50_s.median))
-                    _cell(time_of(other.first_token_p50_s.median))
-                    _cell(change_of(pair.first_token))
+    speed, wait = t("bench-col-speed"), t("bench-col-first")
+    clients, titles = t("bench-col-clients"), [
+        speed, t("bench-col-other", what=speed), t("bench-col-ratio", what=speed),
+        wait, t("bench-col-other", what=wait), t("bench-col-ratio", what=wait),
+    ]
+    about = t("bench-beside-about", one=name_of(first), other=name_of(second))
+    with _table_of(t("bench-beside"), about, is_told=True), _body([clients, *titles]):
+        for pair in pairs:
+            one, other = firsts[pair.concurrency], seconds[pair.concurrency]
+            _row(clients, other, slots_of(second), titles, [
+                (speed_of(one.tokens_per_s.median), ""),
+                (speed_of(other.tokens_per_s.median), ""),
+                (change_of(pair.tokens_per_s), "" if pair.is_beyond_noise else t("bench-alike")),
+                (time_of(one.first_token_p50_s.median), ""),
+                (time_of(other.first_token_p50_s.median), ""),
+                (change_of(pair.first_token), ""),
+            ])
 
 
-def _scrolling(label: str) -> Element:
-    """A table that is wider than a phone moves by itself, by finger and by key."""
-    return tag("div", "nk-bench-table", role="region", tabindex="0", aria_label=label)
+# In a narrow window each row stands by itself, and each cell has its title beside it: that takes the meaning of a table
+# from what is one, so all of it is said by roles.
 
 
-def _head(titles: Sequence[str]) -> None:
-    with tag("thead"), tag("tr"):
+@contextmanager
+def _table_of(label: str, caption: str, *, is_told: bool) -> Iterator[None]:
+    region = tag("div", "nk-bench-table", role="region", tabindex="0", aria_label=label)
+    with region, tag("table", "nk-tbl nk-num", role="table"):
+        tag("caption", "" if is_told else "nk-sr", caption)
+        yield
+
+
+def _body(titles: Sequence[str]) -> Element:
+    """Under its titles."""
+    with tag("thead", role="rowgroup"), tag("tr", role="row"):
         for index, title in enumerate(titles):
-            tag("th", "" if index == 0 else "nk-r", title, scope="col")
+            tag("th", "" if index == 0 else "nk-r", title, scope="col", role="columnheader")
+    return tag("tbody", role="rowgroup")
 
 
-def _row_head(level: Level) -> None:
-    with tag("th", "nk-bench-at", scope="row"):
-        tag("span", "", str(level.concurrency))
-        if level.is_disturbed:
-            tag("span", "nk-tag", t("bench-disturbed-short"))
+def _row(clients: str, level: Level, num_slots: int, titles: Sequence[str], cells: Sequence[tuple[str, str]]) -> None:
+    """`cells`: each a value, and what is said about it."""
+    with tag("tr", role="row"):
+        with tag("th", "nk-bench-at", scope="row", role="rowheader", data_title=clients):
+            tag("span", "", str(level.concurrency))
+            if 0 < num_slots < level.concurrency:
+                tag("small", "", t("bench-slots", slots=num_slots))
+            if level.is_disturbed:
+                tag("span", "nk-tag", t("bench-disturbed-short"))
+        for title, (value, about) in zip(titles, cells, strict=True):
+            with tag("td", "nk-r", role="cell", data_title=title):
+                tag("b", "", value)
+                if about:
+                    tag("small", "", about)
 
 
-def _cell(value: str, about: str = "") -> None:
-    with tag("td", "nk-r"):
-        tag("b", "", value)
-        if about:
-            tag("small", "", about)
-
-
-def _slowest(value_s: float) -> str:
-    return t("figure-slowest", time=time_of(value_s)) if value_s > 0 else ""
+def _p95(value_s: float) -> str:
+    return t("bench-p95", time=time_of(value_s)) if value_s > 0 else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from app.services.bench_history import Since, levels_of
+from app.services.bench_history import Apart, Since, levels_of
 from app.services.prices import digits_of
 from store.tables import Benchmark
 from ui.language import in_words, t
@@ -19,11 +19,11 @@ def moment_of(at: datetime) -> str:
     return moment(at.astimezone())
 
 
-def told_since(since: Since) -> str:
+def told_since(since: Since | Apart) -> str:
     return in_words(since.told(before_of(since)))
 
 
-def before_of(since: Since) -> str:
+def before_of(since: Since | Apart) -> str:
     """When it was: with the hour where that was today's as well."""
     before, now = since.before.created_at.astimezone(), since.now.created_at.astimezone()
     return moment(before) if before.date() == now.date() else date(before)

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from app.services.container import Services
-from app.services.models import ModelEntry
+from app.services.models import Absence, ModelEntry
 from app.services.setup import ChatSetup
 from store.tables import Model
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which will be asked. Without an entry none is: that which was named is absent, or there is no model at all."""
+
+    entry: ModelEntry | None
+    absence: Absence | None = None
+    instead: ModelEntry | None = None       # of an absent one: whom a person may want, the default
 
 
 class ChosenModel:
@@ -14,16 +25,14 @@ class ChosenModel:
         self.listed: list[ModelEntry] = []
         self.speeds: dict[str, float] = {}      # tokens a second of models elsewhere, by id, where they are known
         self.model_id = model_id            # chosen for this page; None: the chat's own, or the default
+        self._absences: dict[str, Absence] = {}
 
     async def read(self) -> None:
         self.listed = await self._services.models.list()
         self.speeds = await self._services.model_speeds.elsewhere([entry.model for entry in self.listed])
-        if self.model_id not in self._answering:
-            self.model_id = None            # removed meanwhile, or never there: what is shown is what will be asked
-
-    @property
-    def _answering(self) -> set[str]:
-        return {entry.model.id for entry in self.listed if not entry.model.embeds}
+        self._absences = await self._services.models.absences()
+        if any(entry.model.id == self.model_id and entry.model.embeds for entry in self.listed):
+            self.model_id = None            # never one that could answer
 
     def forget(self) -> None:
         self.model_id = None
@@ -32,10 +41,13 @@ class ChosenModel:
     def by_id(self) -> dict[str, Model]:
         return {entry.model.id: entry.model for entry in self.listed}
 
-    def of(self, setup: ChatSetup) -> ModelEntry | None:
-        """As `ChatService` will choose."""
-        known = {entry.model.id: entry for entry in self.listed}
-        for model_id in (self.model_id, setup.model_id):
-            if model_id in known:
-                return known[model_id]
-        return next((entry for entry in self.listed if entry.model.is_default), None)
+    def of(self, setup: ChatSetup) -> Choice:
+        """As `ChatService` will choose: for one that is named and absent no other stands in."""
+        default = next((entry for entry in self.listed if entry.model.is_default), None)
+        named = self.model_id or setup.model_id
+        if named is None:
+            return Choice(default)
+        entry = next((entry for entry in self.listed if entry.model.id == named), None)
+        if entry is not None:
+            return Choice(entry)
+        return Choice(None, self._absences.get(named) or Absence.of_gone(named), default)

@@ -15,6 +15,8 @@ from app.services.meter import ContextUse
 from app.services.models import ModelEntry
 from engine.errors import EngineError
 from store.tables import Conversation, MessageRole, Model
+from ui.chat.chosen import Choice
+from ui.components.absent import AbsentActions, AbsentLine
 from ui.components.composer import Composer, Library
 from ui.components.temporary_line import temporary_line
 from ui.components.thread import MessageActions, Thread
@@ -35,7 +37,9 @@ class TalkActions:
 class ConversationView:
     """Built where it is made."""
 
-    def __init__(self, services: Services, user_id: str, conversation: Conversation, page: TalkActions) -> None:
+    def __init__(
+        self, services: Services, user_id: str, conversation: Conversation, page: TalkActions, absent: AbsentActions
+    ) -> None:
         self._services = services
         self._user_id = user_id
         self._conversation = conversation
@@ -47,6 +51,7 @@ class ConversationView:
             answer=self._answer,
         ), is_temporary=is_temporary)
         with self._thread.dock():
+            self._absent = AbsentLine(absent)
             self._composer = Composer(
                 placeholder=t("chat-reply"), draft="" if is_temporary else f"{user_id}.{conversation.id}",
                 on_send=self._send, on_stop=self._stop, on_think=page.think,
@@ -78,17 +83,18 @@ class ConversationView:
     def show_models(self, entries: Sequence[ModelEntry]) -> None:
         self._thread.show_models(entries)
 
-    def show_model(self, entry: ModelEntry | None) -> None:
-        self._place.show(entry)
-        if entry is not None:
-            self._composer.show(placeholder=t("chat-reply-to", model=entry.model.name))
+    def show_model(self, choice: Choice) -> None:
+        self._place.show(choice.entry)
+        self._absent.show(choice.absence, choice.instead)
+        entry = choice.entry
+        self._composer.show(placeholder=t("chat-reply-to", model=entry.model.name) if entry else t("chat-reply"))
 
     def show_thinking(self, reasoning: bool | None) -> None:
         self._composer.show_thinking(reasoning)
 
     def refuse(self, error: Exception) -> None:
         """Errors stand where the next thing is done."""
-        self._composer.refuse(told(error))
+        self._composer.refuse(self._absent.in_words(error))
 
     def reveal(self, message_id: str) -> None:
         """Go to this message of the branch that is shown, and mark it for a moment."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from app.services.meter import ContextUse
 from app.services.models import ModelEntry
 from store.tables import Conversation, User, UserRole, WhenFull
+from ui.chat.chosen import Choice
 from ui.chat.setup import SetupRoom
 from ui.components.context_meter import ContextGauge
 from ui.components.elements import icon, icon_button, menu, menu_item, menu_link, tag
@@ -78,12 +79,15 @@ class ChatHead:
             for form, link in self._export_links.items():
                 link.props["href"] = f"/chats/{conversation.id}/export?form={form}"
 
+    def open_models(self) -> None:
+        self._picker.open()
+
     def show_models(
-        self, models: Sequence[ModelEntry], chosen: ModelEntry | None, room: SetupRoom, speeds: Mapping[str, float]
+        self, models: Sequence[ModelEntry], choice: Choice, room: SetupRoom, speeds: Mapping[str, float]
     ) -> None:
         preset = room.preset
         self._picker.show(
-            models, chosen.model.id if chosen else None, room.presets, preset.id if preset is not None else None, speeds
+            models, choice.entry, choice.absence, room.presets, preset.id if preset is not None else None, speeds
         )
         label = t("head-settings" if room.setup.is_plain else "head-settings-changed")
         if self._settings.props["aria-label"] != label:

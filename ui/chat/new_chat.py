@@ -10,14 +10,15 @@ from dataclasses import dataclass
 
 from app.errors import AppError
 from app.services.container import Services
-from app.services.models import ModelEntry
 from engine.errors import EngineError
 from store.tables import User
+from ui.chat.chosen import Choice
 from ui.chat.setup import SetupRoom
+from ui.components.absent import AbsentActions, AbsentLine
 from ui.components.composer import Composer, Library
 from ui.components.elements import tag
 from ui.components.hello import Hello
-from ui.language import t, told
+from ui.language import t
 from ui.place import PlaceLine, nothing_leaves_line
 
 
@@ -31,12 +32,15 @@ class NewChatActions:
 
 
 class NewChat:
-    def __init__(self, services: Services, user: User, setup: SetupRoom, page: NewChatActions) -> None:
+    def __init__(
+        self, services: Services, user: User, setup: SetupRoom, page: NewChatActions, absent: AbsentActions
+    ) -> None:
         self._services = services
         self._user = user
         self._setup = setup
         self._page = page
         self.is_temporary = False       # stored nowhere, once it has begun
+        self._of_absent = absent
         self._hello = Hello(user, self._make_composer)
         self._place = PlaceLine(services.settings, nothing_leaves_line(services.settings))
         tag("div", "nk-hearth")
@@ -46,9 +50,10 @@ class NewChat:
         self._hello.show_temporary(is_temporary)
         self._hello.composer.show(draft=self._draft)
 
-    def show_model(self, model: ModelEntry | None, reasoning: bool | None) -> None:
-        self._hello.show_model(model)
-        self._place.show(model)
+    def show_model(self, choice: Choice, reasoning: bool | None) -> None:
+        self._hello.show_model(choice.entry, is_absent=choice.absence is not None)
+        self._place.show(choice.entry)
+        self._absent.show(choice.absence, choice.instead)
         self._hello.composer.show_thinking(reasoning)
 
     def fill(self, text: str) -> None:
@@ -56,13 +61,14 @@ class NewChat:
 
     def refuse(self, error: Exception) -> None:
         """Errors stand where the next thing is done."""
-        self._hello.composer.refuse(told(error))
+        self._hello.composer.refuse(self._absent.in_words(error))
 
     @property
     def _draft(self) -> str:
         return "" if self.is_temporary else f"{self._user.id}.new"
 
     def _make_composer(self) -> Composer:
+        self._absent = AbsentLine(self._of_absent)
         return Composer(
             placeholder=t("composer-ask"), draft=self._draft, on_send=self._begin, on_stop=self._nothing_to_stop,
             on_think=self._page.think, library=Library(self._services.prompts, self._user.id), begins=True,

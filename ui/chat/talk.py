@@ -10,22 +10,26 @@ from collections.abc import Sequence
 from app.services.container import Services
 from app.services.models import ModelEntry
 from store.tables import Conversation, User
+from ui.chat.chosen import Choice
 from ui.chat.conversation import ConversationView, TalkActions
 from ui.chat.new_chat import NewChat, NewChatActions
 from ui.chat.setup import SetupRoom
+from ui.components.absent import AbsentActions
 from ui.components.elements import tag
 from ui.components.hello import chat_not_found
 
 
 class TalkRoom:
     def __init__(
-        self, services: Services, user: User, setup: SetupRoom, of_talk: TalkActions, of_new: NewChatActions
+        self, services: Services, user: User, setup: SetupRoom, of_talk: TalkActions, of_new: NewChatActions,
+        of_absent: AbsentActions,
     ) -> None:
         self._services = services
         self._user = user
         self._setup = setup
         self._of_talk = of_talk
         self._of_new = of_new
+        self._of_absent = of_absent
         self.talk: ConversationView | None = None
         self._new: NewChat | None = None        # or none of both, where there is no such chat
 
@@ -38,9 +42,11 @@ class TalkRoom:
         self.body.clear()
         with self.body:
             if conversation is not None:
-                self.talk = ConversationView(self._services, self._user.id, conversation, self._of_talk)
+                self.talk = ConversationView(
+                    self._services, self._user.id, conversation, self._of_talk, self._of_absent
+                )
             elif is_found:
-                self._new = NewChat(self._services, self._user, self._setup, self._of_new)
+                self._new = NewChat(self._services, self._user, self._setup, self._of_new, self._of_absent)
             else:
                 chat_not_found(was_temporary=was_temporary)
 
@@ -69,10 +75,10 @@ class TalkRoom:
         elif self._new is not None:
             self._new.refuse(error)
 
-    def show_model(self, listed: Sequence[ModelEntry], chosen: ModelEntry | None, reasoning: bool | None) -> None:
+    def show_model(self, listed: Sequence[ModelEntry], choice: Choice, reasoning: bool | None) -> None:
         if self.talk is not None:
             self.talk.show_models(listed)
-            self.talk.show_model(chosen)
+            self.talk.show_model(choice)
             self.talk.show_thinking(reasoning)
         if self._new is not None:
-            self._new.show_model(chosen, reasoning)
+            self._new.show_model(choice, reasoning)

@@ -10,6 +10,7 @@ from typing import Any
 from nicegui.element import Element
 
 from app.schemas import ThreadMessage
+from app.services.model_facts import version_in_words
 from store.tables import Message, MessageStatus, Model
 from ui.language import in_words
 from ui.theme import ASSETS
@@ -34,7 +35,7 @@ def answer_figures(message: Message, model: Model | None) -> dict[str, Any]:
     name = message.model_id if model is None else ", ".join(filter(None, (model.name, model.quantisation)))
     figures = {
         "model": name,
-        "version": message.model_version,
+        "version": version_in_words(message.model_version or ""),
         "connection": message.connection,
         "tokens": message.completion_tokens,
         "read": message.prompt_tokens,

@@ -37,12 +37,14 @@ class Hello:
                     chip.on("click", self._fill(t(f"hello-{offer}-start")))
             self._note = tag("p", "nk-starter")
 
-    def show_model(self, model: ModelEntry | None) -> None:
-        """A word about the small model that came with us, or about none at all."""
+    def show_model(self, model: ModelEntry | None, *, is_absent: bool) -> None:
+        """A word about the small model that came with us, or about none at all. `is_absent`: there is one, which cannot
+        be asked, and that is said above.
+        """
         self._over = model.connections[0] if model is not None and model.connections else ""
         self._show_placeholder()
         self._note.clear()
-        self._note.set_visibility(model is None or model.model.is_starter)
+        self._note.set_visibility(not is_absent and (model is None or model.model.is_starter))
         about = "hello-starter" if model else "hello-no-model"
         with self._note:
             tag("span", text=f"{t(about)} ")

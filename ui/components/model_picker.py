@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from nicegui.element import Element
 
 from app.services.engines import ModelState
-from app.services.models import ModelEntry
+from app.services.models import Absence, ModelEntry
 from store.tables import Preset
 from ui.components.elements import icon, menu, tag
 from ui.components.far import far_mark
@@ -41,27 +41,32 @@ class ModelPicker:
                 self._popup = popup
                 self._menu = tag("div")
 
+    def open(self) -> None:
+        self._popup.open()
+
     def show(
-        self, entries: Sequence[ModelEntry], chosen_id: str | None, presets: Sequence[Preset], preset_id: str | None,
-        speeds: Mapping[str, float],
+        self, entries: Sequence[ModelEntry], chosen: ModelEntry | None, absence: Absence | None,
+        presets: Sequence[Preset], preset_id: str | None, speeds: Mapping[str, float],
     ) -> None:
-        """`speeds`: tokens a second of models elsewhere, as far as they were measured."""
+        """`absence`: of the model that is named and cannot be asked. `speeds`: tokens a second of models elsewhere, as
+        far as they were measured.
+        """
         entries = [entry for entry in entries if not entry.model.embeds]
         now = (
             [
                 (entry.model.id, entry.model.name, entry.status.state, entry.connections, entry.is_failing)
                 for entry in entries
             ],
-            chosen_id, [(preset.id, preset.name) for preset in presets], preset_id, dict(speeds),
+            chosen and chosen.model.id, absence, [(preset.id, preset.name) for preset in presets], preset_id,
+            dict(speeds),
         )
         if now == self._last:
             return
         self._last, self._speeds = now, speeds
-        chosen = next((entry for entry in entries if entry.model.id == chosen_id), None)
         preset = next((preset for preset in presets if preset.id == preset_id), None)
         self._button.clear()
         with self._button:
-            self._show_chosen(chosen, preset)
+            self._show_chosen(chosen, absence, preset)
         self._menu.clear()
         with self._menu:
             if len(entries) > MANY:
@@ -88,7 +93,12 @@ class ModelPicker:
     def _preset(self, preset: Preset, *, is_chosen: bool) -> None:
         self._item(preset.name, "", lambda: self._on_preset(preset.id), is_chosen=is_chosen)
 
-    def _show_chosen(self, chosen: ModelEntry | None, preset: Preset | None) -> None:
+    def _show_chosen(self, chosen: ModelEntry | None, absence: Absence | None, preset: Preset | None) -> None:
+        if absence is not None:
+            tag("span", "nk-dot bad", role="img", aria_label=t("picker-absent"))
+            tag("span", "nk-ell", absence.name)
+            tag("small", "nk-hide-xs", t("picker-absent"))
+            return
         if chosen is None:
             tag("span", text=t("picker-none"))
             return

@@ -14,7 +14,7 @@ from store.errors import StoreError
 from store.tables import Connection
 from ui.components.dialog import show_problem
 from ui.components.elements import button, tag
-from ui.components.native import TextField
+from ui.components.native import Switch, TextField
 from ui.components.text import live, put
 from ui.language import t, told
 
@@ -29,7 +29,7 @@ class ConnectionForm:
         self._open(None)
 
     async def change(self, entry: ConnectionEntry) -> None:
-        """Its secrets are not shown, and stay where nothing else is entered."""
+        """Its secrets are not shown, and stay where nothing else is entered and they are not dropped."""
         self._open(entry.connection)
 
     def _open(self, row: Connection | None) -> None:
@@ -48,9 +48,15 @@ class ConnectionForm:
                     t("connection-key"), kind="password", hint=t(f"connection-key-{'kept' if has_key else 'about'}"),
                     autocomplete="new-password",
                 )
+                drops_key = _drop("key") if has_key else None
                 with tag("details", "nk-settings-more"):
                     tag("summary", "", t("connection-details"))
-                    headers = TextField(t("connection-headers"), rows=2, hint=t("connection-headers-about"))
+                    has_headers = row is not None and bool(row.sealed_headers)
+                    headers = TextField(
+                        t("connection-headers"), rows=2,
+                        hint=t(f"connection-headers-{'kept' if has_headers else 'about'}"),
+                    )
+                    drops_headers = _drop("headers") if has_headers else None
                     session = TextField(
                         t("connection-session"), row.session_header if row else SESSION_HEADER,
                         hint=t("connection-session-about"),
@@ -70,8 +76,9 @@ class ConnectionForm:
             try:
                 entered = Entered(
                     name=name.value, base_url=url.value, session_header=session.value,
-                    key=None if keeps and not key.value else key.value,
-                    headers=None if keeps and not headers.value.strip() else parse_headers(headers.value),
+                    key=None if keeps and not (key.value or _is_on(drops_key)) else key.value,
+                    headers=None if keeps and not (headers.value.strip() or _is_on(drops_headers))
+                    else parse_headers(headers.value),
                 )
                 if row is None:
                     await self._services.connections.add(entered)
@@ -87,3 +94,11 @@ class ConnectionForm:
 
         form.on("submit.prevent", save, args=[])
         dialog.on("hide", dialog.delete)
+
+
+def _drop(what: str) -> Switch:
+    return Switch(t(f"connection-{what}-drop"), t(f"connection-{what}-drop-about"), is_on=False)
+
+
+def _is_on(switch: Switch | None) -> bool:
+    return switch is not None and switch.is_on

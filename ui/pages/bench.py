@@ -9,7 +9,7 @@ from __future__ import annotations
 from fastapi import Request
 from nicegui import ui
 
-from app.services.bench_history import since
+from app.services.bench_history import beside_earlier
 from app.services.container import Services
 from store.tables import Benchmark, Model
 from ui.bench.form import BenchForm
@@ -95,7 +95,7 @@ class BenchPage:
         due = (is_running, costs, *(each.id for each in rows))
         if due != self._result:
             self._result = due
-            result = Result(rows, tuple(since(history, each) for each in rows), costs)
+            result = Result(rows, tuple(beside_earlier(history, each) for each in rows), costs)
             self._show_result(result, is_running=is_running)
         self._money.show(costs, rows)
         self._show_past(history[:NUM_SHOWN], history, rows[0].run_id if rows else "")
@@ -125,7 +125,7 @@ class BenchPage:
         self._past = due
         self._past_place.clear()
         with self._past_place:
-            history_list(shown, [since(history, each) for each in shown], run_id)
+            history_list(shown, [beside_earlier(history, each) for each in shown], run_id)
 
 
 def _nothing() -> None:

@@ -25,6 +25,7 @@ from ui.chat.new_chat import NewChatActions
 from ui.chat.reading import read_chat
 from ui.chat.setup import SetupActions, SetupRoom, thinks_first
 from ui.chat.talk import TalkRoom
+from ui.components.absent import AbsentActions
 from ui.components.elements import tag
 from ui.components.frame import Frame
 from ui.language import t
@@ -72,6 +73,7 @@ class ChatPage:
                 changed=lambda: self._mark_stale("thread"), model_id=lambda: self._chosen.model_id, think=self._think
             ),
             NewChatActions(begun=self._begun, model_id=lambda: self._chosen.model_id, think=self._think),
+            AbsentActions(self._choose_model, self._head.open_models, look_again=lambda: self._mark_stale("models")),
         )
 
     async def build(self, conversation_id: str | None, message_id: str | None, *, is_mac: bool) -> bool:
@@ -261,14 +263,14 @@ class ChatPage:
             self._show_chosen()
 
     def _show_chosen(self) -> None:
-        chosen = self._chosen.of(self._setup.setup)
-        self._setup.show(chosen)
-        self._head.show_models(self._chosen.listed, chosen, self._setup, self._chosen.speeds)
-        self._room.show_model(self._chosen.listed, chosen, thinks_first(self._setup.setup, chosen))
+        choice = self._chosen.of(self._setup.setup)
+        self._setup.show(choice.entry)
+        self._head.show_models(self._chosen.listed, choice, self._setup, self._chosen.speeds)
+        self._room.show_model(self._chosen.listed, choice, thinks_first(self._setup.setup, choice.entry))
 
     async def _show_context(self) -> None:
         """How full the chosen model's window is with this chat."""
-        talk, chosen = self._room.talk, self._chosen.of(self._setup.setup)
+        talk, chosen = self._room.talk, self._chosen.of(self._setup.setup).entry
         if talk is None or chosen is None:
             return
         use = await talk.context_use(chosen.model)

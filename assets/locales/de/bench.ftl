@@ -2,6 +2,7 @@
 
 bench-models-wrong = Ein Modell wählen, oder zwei verschiedene.
 bench-levels-wrong = Höchstens { $count } Zahlen von Personen zugleich angeben, jede von 1 bis { $most }, etwa 1, 4, 8.
+bench-levels-beyond = { $model } antwortet { $slots } zugleich, und { $waiting } weitere können warten; wer darüber hinaus fragt, wird abgewiesen. Bitte höchstens { $most } zugleich angeben.
 bench-number-wrong = Eine ganze Zahl von { $least } bis { $most } angeben.
 bench-prompts-wrong = 1 bis { $count } Fragen angeben, zusammen höchstens { $chars } Zeichen.
 bench-list-wrong = { $name } muss eine Liste sein, ["…"] von Texten oder [1, 4] von Zahlen.
@@ -31,6 +32,14 @@ bench-part-device = Gerät { $before } → { $now }
 bench-part-layers = Schichten auf der GPU { $before } → { $now }
 bench-part-version = eine andere Version der Modelldatei
 
+# Beside runs that it cannot be held against
+bench-apart = Nicht verglichen mit der Messung vom { $date }: { $reasons }
+bench-apart-prompts = es wurden andere Fragen gestellt
+bench-apart-tokens = ihre Antworten hatten { $before } Tokens, diese { $now }
+bench-apart-machine = gemessen wurde auf { $before }
+bench-apart-quantisation = das Format war { $before }
+bench-apart-levels = gemessen wurde mit { $before } zugleich, diesmal mit { $now }
+
 # Geld; siehe app/services/prices.py
 price-million = Bei { $clients } zugleich kostet eine Million Tokens hier { $price }, solange geschrieben wird.
 price-always = Die API verlangt { $api }: Dieser Computer ist vom ersten Token an günstiger.
@@ -54,7 +63,7 @@ bench-typed-label = Eigene Fragen
 bench-typed-about = Eine je Zeile. Hat eine mehrere Zeilen, kommt eine Zeile aus --- dazwischen.
 bench-levels = Zugleich
 bench-levels-auto = 1, 2, 4 … so viele es nimmt
-bench-levels-about = Wie viele Personen gleichzeitig fragen.
+bench-levels-about = Wie viele Personen gleichzeitig fragen. Sind es mehr, als das Modell zugleich beantwortet, warten die anderen, und das steht dabei.
 bench-tokens = Tokens je Antwort
 bench-tokens-about = Jede wird so lang geschrieben, damit alle dieselbe Arbeit tun.
 bench-times-each = Wiederholungen
@@ -81,16 +90,20 @@ bench-speed = Tokens je Sekunde
 bench-speed-about = Alle Antworten zusammen; mehr ist besser.
 bench-first = Zeit bis zum ersten Token
 bench-first-about = Ab der Frage, der Median; weniger ist besser.
-bench-at-once = Zugleich
 bench-before = Am { $date }
 bench-of = { $model }: { $sentence }
+bench-col-clients = Gleichzeitig
 bench-col-speed = Tokens/s
-bench-col-stream = Je Antwort
-bench-col-first = Erstes Token
-bench-col-between = Zwischen Tokens
+bench-col-stream = Tokens/s einer Antwort
+bench-col-first = Zeit bis zum ersten Token
+bench-col-between = Zeit zwischen Tokens
 bench-col-price = Eine Million Tokens
 bench-col-other = { $what }, daneben
 bench-col-ratio = { $what }, Verhältnis
+bench-columns = Tokens/s: alle Antworten zusammen. Einer Antwort: ihre eigenen, nach ihrem ersten Token. Zeiten sind Mediane; p95 ist, worunter 95 von 100 bleiben.
+bench-p95 = p95 { $time }
+bench-slots = fragen, { $slots } zugleich
+bench-line = { $slots } werden zugleich beantwortet: Fragen mehr, warten die anderen, und ihre Wartezeit wird mitgemessen.
 bench-spread = { $low } bis { $high }
 bench-beside = Nebeneinander
 bench-beside-about = { $other } neben { $one }, abwechselnd gemessen

@@ -72,6 +72,7 @@ found-unfit = Das läuft hier nicht: { $detail }
 speed-by-answers = Gemessen: an { $count } Antworten, die es hier zuletzt geschrieben hat.
 speed-by-run = Hier gemessen, eine Frage nach der anderen.
 speed-by-bandwidth = Berechnet aus den Gewichten, die jedes Token liest, und dem Speicher dieses Computers, gemessen mit { $bandwidth } GB/s.
+speed-by-card = Berechnet aus den Gewichten, die jedes Token liest, und dem Speicher von { $card }, gemessen mit { $bandwidth } GB/s.
 speed-by-others = Berechnet aus den Gewichten, die jedes Token liest, und dem Speicher dieses Computers, gemessen mit { $bandwidth } GB/s; berichtigt nach den Antworten von { $count ->
     [one] { $count } Modell
    *[other] { $count } Modellen

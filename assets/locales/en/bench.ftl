@@ -3,6 +3,7 @@
 # What went wrong with a wish, or with a run
 bench-models-wrong = Choose one model, or two different ones.
 bench-levels-wrong = Give at most { $count } numbers of people at once, each from 1 to { $most }, as 1, 4, 8.
+bench-levels-beyond = { $model } answers { $slots } at once, and { $waiting } more may wait in line: whoever is beyond that is turned away. Give at most { $most } at once.
 bench-number-wrong = Give a whole number from { $least } to { $most }.
 bench-prompts-wrong = Give 1 to { $count } prompts, of { $chars } characters together at most.
 bench-list-wrong = { $name } must be a list, as ["…"] of texts or [1, 4] of numbers.
@@ -33,6 +34,14 @@ bench-part-device = device { $before } → { $now }
 bench-part-layers = layers on the GPU { $before } → { $now }
 bench-part-version = another version of the model’s file
 
+# Beside runs that it cannot be held against
+bench-apart = Not compared with the run of { $date }: { $reasons }
+bench-apart-prompts = other questions were asked
+bench-apart-tokens = its answers had { $before } tokens, these { $now }
+bench-apart-machine = it was measured on { $before }
+bench-apart-quantisation = the format was { $before }
+bench-apart-levels = it was measured with { $before } at once, this with { $now }
+
 # Money; see app/services/prices.py
 price-million = With { $clients } at once a million tokens cost { $price } here, as long as it writes.
 price-always = The API asks { $api }: this machine is cheaper from the first token on.
@@ -57,7 +66,7 @@ bench-typed-label = Your questions
 bench-typed-about = One a line. If one has several lines, put a line of --- between them.
 bench-levels = At once
 bench-levels-auto = 1, 2, 4 … as many as it takes
-bench-levels-about = How many people ask at the same time.
+bench-levels-about = How many people ask at the same time. If they are more than the model answers at once, the others wait in line, and that is told.
 bench-tokens = Tokens an answer
 bench-tokens-about = Each is written to this length, so that all do the same work.
 bench-times-each = Repetitions
@@ -84,16 +93,20 @@ bench-speed = Tokens a second
 bench-speed-about = All answers together; more is better.
 bench-first = Time to the first token
 bench-first-about = From the question on, the median; less is better.
-bench-at-once = At once
 bench-before = On { $date }
 bench-of = { $model }: { $sentence }
+bench-col-clients = Concurrency
 bench-col-speed = Tokens/s
-bench-col-stream = Each answer
-bench-col-first = First token
-bench-col-between = Between tokens
+bench-col-stream = Tokens/s of one answer
+bench-col-first = Time to first token
+bench-col-between = Time between tokens
 bench-col-price = A million tokens
 bench-col-other = { $what }, other
 bench-col-ratio = { $what }, ratio
+bench-columns = Tokens/s: all answers together. Of one answer: its own, after its first token. Times are medians; p95 is what 95 of 100 stay below.
+bench-p95 = p95 { $time }
+bench-slots = asked, { $slots } at once
+bench-line = { $slots } are answered at once: where more ask, the others wait in line, and their wait is measured too.
 bench-spread = { $low } to { $high }
 bench-beside = Side by side
 bench-beside-about = { $other }, the other, beside { $one }, turn by turn

@@ -72,6 +72,7 @@ found-unfit = { $detail }
 speed-by-answers = Measured: { $count } answers that it has written here of late.
 speed-by-run = Measured here, one question at a time.
 speed-by-bandwidth = Reckoned from the weights that each token reads, and from this machine’s memory, measured at { $bandwidth } GB/s.
+speed-by-card = Reckoned from the weights that each token reads, and from the memory of { $card }, measured at { $bandwidth } GB/s.
 speed-by-others = Reckoned from the weights that each token reads, and from this machine’s memory, measured at { $bandwidth } GB/s; corrected by the answers of { $count ->
     [one] { $count } model
    *[other] { $count } models

@@ -56,6 +56,15 @@ class ModelFolder:
             return num_bytes
         return num_bytes - int(self.config.matrix_values * (ITEM_BYTES[dtype] - FORMAT_BYTES[weight_format]))
 
+    def bytes_per_token(self, dtype: str, weight_format: str | None = None) -> int:
+        """Of weights that a token of an answer reads: all but the table of embeddings, unless that is the output too.
+        0 where the model does not run by our own decoder.
+        """
+        if not isinstance(self.config, DecoderConfig):
+            return 0
+        table = 0 if self.config.ties_embeddings else self.config.vocab_size * self.config.hidden_size
+        return max(0, self.weight_bytes(dtype, weight_format) - table * ITEM_BYTES[dtype])
+
     def kv_bytes_per_token(self, dtype: str, kv_type: KvType = "f16") -> int:
         """In 8 bits, `q8_0`, each head has a scale of 16 for a token's key, and one for its value."""
         values = self.config.kv_values_per_token

@@ -1,0 +1,57 @@
+"""Over a composer: why the model that a chat names cannot be asked, and who may be instead. Used by the chat page.
+
+Nothing is sent to another model before a person has chosen one here, or in the picker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from app.errors import ModelNotFound
+from app.services.models import Absence, ModelEntry
+from ui.components.elements import button, icon, tag
+from ui.language import in_words, t, told
+
+
+@dataclass(frozen=True, slots=True)
+class AbsentActions:
+    use: Callable[[str], Awaitable[None]]       # the model of this id, from now on
+    others: Callable[[], None]                  # show all of them
+    look_again: Callable[[], None]              # one was refused: somebody else has switched it off, or removed it
+
+
+class AbsentLine:
+    def __init__(self, actions: AbsentActions) -> None:
+        self._actions = actions
+        self._shown: object = None
+        self._line = tag("div", "nk-absent", role="status")
+        self._line.set_visibility(False)
+
+    def show(self, absence: Absence | None, instead: ModelEntry | None) -> None:
+        """`instead`: the model that is offered by its name; None where there is no other."""
+        now = (absence, instead and (instead.model.id, instead.model.name))
+        if now == self._shown:
+            return
+        self._shown = now
+        self._line.clear()
+        self._line.set_visibility(absence is not None)
+        if absence is None:
+            return
+        with self._line:
+            icon("circle-alert", 16)
+            tag("span", "nk-grow", in_words(absence.reason))
+            if instead is not None:
+                model = instead.model
+                with tag("span", "nk-row"):
+                    button(t("absent-use", model=model.name), "nk-btn-quiet nk-btn-sm").on(
+                        "click", lambda: self._actions.use(model.id), args=[]
+                    )
+                    button(t("absent-others"), "nk-btn-ghost nk-btn-sm").on("click", self._actions.others, args=[])
+
+    def in_words(self, error: Exception) -> str:
+        """Of a refusal, for the composer below. One for the model is said here already, or looked into now."""
+        if not isinstance(error, ModelNotFound):
+            return told(error)
+        self._actions.look_again()
+        return t("absent-unsent") if self._line.visible else told(error)
