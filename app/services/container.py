@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -49,6 +50,7 @@ from engine.disk_cache.cache import DiskCache
 from engine.load import LoadLimits
 from store.database import Database
 from store.errors import StoreError
+from store.tables import Model
 
 PURGE_AFTER = timedelta(days=1)         # how long a deleted chat can be brought back
 PURGE_INTERVAL_S = 3600.0
@@ -142,13 +144,17 @@ class Services:
         )
 
     async def start(self) -> None:
-        """Mend what a crash left, and make the starter model known. Quick: models are loaded in the background."""
+        """Mend what a crash left, and make the starter and the model that the settings name known, so that whoever asks
+        first finds them. Quick: models are loaded in the background.
+        """
         if num_interrupted := await self.generations.interrupt_stale():
             log.info("answers were interrupted by the last stop", count=num_interrupted)
         await self.imports.remove_leftovers()
         await self.model_uploads.remove_leftovers()
         await self.models.register_starter()
         await self.model_settings.apply_memory_budget()
+        with suppress(InvalidInput):        # which `preload` says
+            await self._named_by_path()
         await self.downloads.start()
         self.disk_cache.start()
 
@@ -167,25 +173,31 @@ class Services:
                 pass        # it failed, which the registry has logged, or somebody stopped its loading
 
     async def _first_id(self) -> str | None:
-        """The model that the settings name, by its id or as a file or folder; else the default one.
+        """The model that the settings name, by its id or as a file or folder; else the default one."""
+        try:
+            named = await self._named_by_path()
+        except InvalidInput as error:
+            log.warning("a model could not be loaded at the start", model=self.settings.model, reason=str(error))
+            return None
+        if named is not None:
+            return named.id
+        if self.settings.model is not None:
+            return self.settings.model
+        default = await self.models.default()
+        return default.id if default else None
 
-        A file or folder that is not known yet becomes so, and new chats take it.
+    async def _named_by_path(self) -> Model | None:
+        """The model of the file or folder that the settings name, if they do. One that is not known yet becomes so, and
+        new chats take it. Raises InvalidInput.
         """
         named = self.settings.model
-        if named is None:
-            default = await self.models.default()
-            return default.id if default else None
-        path = await asyncio.to_thread(_existing_path, named)
+        path = None if named is None else await asyncio.to_thread(_existing_path, named)
         if path is None:
-            return named
-        try:
-            model = await self.models.add(path)
-        except InvalidInput as error:
-            log.warning("a model could not be loaded at the start", model=named, reason=str(error))
             return None
+        model = await self.models.add(path)
         if not model.embeds:
             await self.models.set_default(model.id)
-        return model.id
+        return model
 
     async def keep_tidy(self) -> None:
         """Until cancelled: remove for good what was deleted a while ago."""

@@ -57,11 +57,19 @@ async def test_a_first_model_may_be_a_file_which_new_chats_then_take(services: S
     assert len([entry for entry in await services.models.list() if entry.model.path == str(path)]) == 1
 
 
+async def test_a_first_file_is_known_as_soon_as_the_server_answers(services: Services, tmp_path: Path) -> None:
+    path = write_tiny_gguf(tmp_path / "tiny-first.gguf")
+    settings = services.settings.model_copy(update={"model": str(path)})
+    await replace(services, settings=settings).start()
+    assert (await services.models.find("tiny-first")).path == str(path)
+
+
 async def test_a_first_file_that_is_no_model_is_said_once(services: Services, tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("milk, bread")
     settings = services.settings.model_copy(update={"model": str(path)})
     with capture_logs() as logs:
+        await replace(services, settings=settings).start()
         await replace(services, settings=settings).preload()
     assert [entry["model"] for entry in logs if entry["log_level"] == "warning"] == [str(path)]
 
