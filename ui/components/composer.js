@@ -120,7 +120,6 @@ export default {
   unmounted() {
     window.removeEventListener("nk-insert", this.inserted);
     clearTimeout(this.keeping);
-    this.taken?.();
     if (this.sending) {
       this.forget(this.key); // taken, and the page went on to the new chat
       if (this.begins) writtenOn = this.rest();
@@ -180,7 +179,7 @@ export default {
       this.problem = "";
       this.sending = true;
       this.sent = this.text;
-      this.taken = window.nkFrame.untilTaken((key) => this.$emit("send", this.sent, key));
+      this.$emit("send", this.sent);
       this.focus();
     },
     stop() {
@@ -194,7 +193,6 @@ export default {
     },
     accept() {
       clearTimeout(this.keeping);
-      this.taken?.();
       this.text = this.rest();
       this.sending = false;
       this.$nextTick(() => this.grow());
@@ -205,7 +203,6 @@ export default {
       return this.text.startsWith(this.sent) ? this.text.slice(this.sent.length).trimStart() : this.text;
     },
     refuse(problem) {
-      this.taken?.();
       this.sending = false;
       this.problem = problem;
     },

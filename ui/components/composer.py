@@ -12,7 +12,6 @@ from nicegui.element import Element
 
 from app.errors import AppError
 from app.services.prompts import PromptService, parts_of
-from ui.components.once import Once
 from ui.components.prompt_form import PromptForm
 from ui.language import told
 
@@ -48,8 +47,7 @@ class Composer(Element, component="composer.js"):
         self._library = library
         self._props.update(placeholder=placeholder, draft=draft, begins=begins)
         self._props.update(writing=False, temporary=False, reasoning=None)
-        self._on_send, self._once = on_send, Once()
-        self.on("send", lambda event: self._send(event.args))
+        self.on("send", lambda event: on_send(event.args))
         self.on("stop", on_stop)
         if library is not None:
             self.on("slash", self._offer_prompts)
@@ -88,11 +86,6 @@ class Composer(Element, component="composer.js"):
         if changed:
             self._props.update(changed)
             self.update()
-
-    async def _send(self, said: str | list[str]) -> None:
-        text = self._once.take(said)
-        if text is not None:
-            await self._on_send(text)
 
     async def _offer_prompts(self) -> None:
         assert self._library is not None

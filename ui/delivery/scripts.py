@@ -10,7 +10,7 @@ import json
 from ui.delivery.files import ASSETS, NICEGUI_ADDRESS, MadeFile, nicegui_file, version_of
 
 LANGUAGES = ("en-US", "de")         # of Quasar's own few words; others are fetched
-OURS = [ASSETS / "scripts" / name for name in ("escape.js", "frame.js", "focus.js", "web_app.js")]
+OURS = [ASSETS / "scripts" / name for name in ("escape.js", "line.js", "frame.js", "focus.js", "web_app.js")]
 AHEAD = ASSETS / "scripts" / "ahead.js"        # of no use but in here
 QUASAR = ASSETS / "vendor" / "quasar" / "index.js"
 WHOLE_QUASAR = {

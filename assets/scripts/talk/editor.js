@@ -35,7 +35,6 @@ export const Editor = {
   },
   watch: {
     refused(reason) {
-      this.taken?.();
       this.reason = reason;
       this.sending = false;
     },
@@ -47,7 +46,6 @@ export const Editor = {
     this.$el.scrollIntoView({ block: "nearest" });
   },
   unmounted() {
-    this.taken?.();
     if (this.sending) this.forget(); // taken: another message stands in its place
   },
   methods: {
@@ -73,15 +71,13 @@ export const Editor = {
       if (this.text === this.original) return this.leave();
       if (JSON.stringify(JSON.stringify(this.text)).length > MAX_SENT) return (this.reason = t("chat-edit-too-long"));
       this.sending = true;
-      const { text } = this;
-      this.taken = window.nkFrame.untilTaken((key) => this.$emit("take", text, key));
+      this.$emit("take", this.text);
     },
     leave() {
       this.forget();
       this.$emit("leave");
     },
     change() {
-      this.taken?.();
       this.reason = "";
       this.sending = false;
       this.grow();
