@@ -68,8 +68,6 @@ error-context = This model's maximum context length is { $limit } tokens. Howeve
 error-queue-full = Too many requests are waiting already. Try again in { $seconds } s.
 error-template = { $detail }
 error-request = { $detail }
-error-memory = { $detail }
-error-load = { $detail }
 error-engine = { $detail }
 error-inside = { $detail }
 
