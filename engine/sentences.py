@@ -33,6 +33,16 @@ SENTENCES: Final[Mapping[str, str]] = {
     ),
     # while it answers
     "unloaded": "{model} has been unloaded. Load it again, or choose another model.",
+    "unloaded-midway": "{model} was unloaded before the answer was complete. Load it again to go on.",
+    "gone": "The model was unloaded. Load it again.",
+    "stopped": "{model} stopped: {detail}. Load it again; if that does not help, choose another model.",
+    "stopped-by": "{model} stopped: {detail}",
+    "no-number": (
+        "The model computed no usable number for the next token: its file is damaged, or its number format "
+        "overflows on this device. Download the model again, or take another quantisation."
+    ),
+    "step-failed": "llama.cpp failed in a step (code {number}: {detail}). Load the model again.",
+    "answer-stopped": "The request was stopped before its answer was complete. Ask again.",
     "unreadable-answer": "{model} could not read what the model said. Ask again.",
     # servers elsewhere
     "elsewhere-unreachable": (

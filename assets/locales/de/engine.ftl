@@ -143,6 +143,13 @@ engine-template-drops-last = Die Chat-Vorlage des Modells lässt die letzte Nach
 engine-continues-nothing = Fortsetzen lässt sich nur eine Antwort, und nur die letzte.
 engine-template-none = { $model } hat keine Chat-Vorlage und kann darum nicht auf Nachrichten antworten. Bitte ein Modell wählen, das zum Chatten gemacht ist, oder einen rohen Prompt an /v1/completions schicken.
 engine-unloaded = { $model } wurde entladen. Bitte erneut laden oder ein anderes Modell wählen.
+engine-unloaded-midway = { $model } wurde entladen, bevor die Antwort fertig war. Bitte erneut laden, dann geht es weiter.
+engine-gone = Das Modell wurde entladen. Bitte erneut laden.
+engine-stopped = { $model } ist ausgefallen ({ $detail }). Bitte erneut laden; hilft das nicht, ein anderes Modell wählen.
+engine-stopped-by = { $model } ist ausgefallen: { $detail }
+engine-no-number = Das Modell hat für das nächste Token keine brauchbare Zahl berechnet: Die Datei ist beschädigt, oder ihr Zahlenformat läuft auf diesem Gerät über. Bitte das Modell noch einmal herunterladen oder eine andere Quantisierung nehmen.
+engine-step-failed = llama.cpp ist beim Rechnen gescheitert (Code { $number }: { $detail }). Bitte das Modell erneut laden.
+engine-answer-stopped = Die Anfrage wurde angehalten, bevor die Antwort fertig war. Bitte noch einmal fragen.
 engine-unreadable-answer = Was das Modell sagte, ließ sich nicht lesen ({ $model }). Bitte noch einmal fragen.
 
 # Server anderswo

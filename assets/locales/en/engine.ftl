@@ -143,6 +143,13 @@ engine-template-drops-last = The model's chat template leaves the last message o
 engine-continues-nothing = Only an assistant message can be continued, as the last one.
 engine-template-none = { $model } has no chat template, so it cannot answer messages. Send it a raw prompt at /v1/completions, or choose a model made for chat.
 engine-unloaded = { $model } has been unloaded. Load it again, or choose another model.
+engine-unloaded-midway = { $model } was unloaded before the answer was complete. Load it again to go on.
+engine-gone = The model was unloaded. Load it again.
+engine-stopped = { $model } stopped: { $detail }. Load it again; if that does not help, choose another model.
+engine-stopped-by = { $model } stopped: { $detail }
+engine-no-number = The model computed no usable number for the next token: its file is damaged, or its number format overflows on this device. Download the model again, or take another quantisation.
+engine-step-failed = llama.cpp failed in a step (code { $number }: { $detail }). Load the model again.
+engine-answer-stopped = The request was stopped before its answer was complete. Ask again.
 engine-unreadable-answer = { $model } could not read what the model said. Ask again.
 
 # servers elsewhere

@@ -122,7 +122,7 @@ class Context:
         if code == _ABORTED:
             raise StepInterrupted
         if code != 0:
-            raise EngineFailed(f"llama.cpp failed in a step (code {code}: {log_tail.cause()}). Load the model again.")
+            raise EngineFailed(Told("step-failed", number=code, detail=log_tail.cause()))
         if num_logits == 0:
             lib.llama_synchronize(self._pointer)
             return np.empty((0, self._vocab_size), np.float32)

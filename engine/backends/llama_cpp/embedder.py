@@ -133,7 +133,7 @@ class PoolingContext:
         if code == _ABORTED:
             return None
         if code != 0:
-            raise EngineFailed(f"llama.cpp failed in a step (code {code}: {log_tail.cause()}). Load the model again.")
+            raise EngineFailed(Told("step-failed", number=code, detail=log_tail.cause()))
         return np.stack([self._vector(index) for index in range(len(inputs))])
 
     def _vector(self, index: int) -> NDArray[np.float32]:
