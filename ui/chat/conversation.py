@@ -81,7 +81,9 @@ class ConversationView:
     def show_model(self, entry: ModelEntry | None) -> None:
         self._place.show(entry)
         if entry is not None:
-            self._composer.show(placeholder=t("chat-reply-to", model=entry.model.name))
+            self._composer.show(
+                placeholder=t("chat-reply-to", model=entry.model.name), window=self._services.meter.window(entry.model)
+            )
 
     def show_thinking(self, reasoning: bool | None) -> None:
         self._composer.show_thinking(reasoning)

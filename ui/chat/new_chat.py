@@ -49,6 +49,7 @@ class NewChat:
     def show_model(self, model: ModelEntry | None, reasoning: bool | None) -> None:
         self._hello.show_model(model)
         self._place.show(model)
+        self._hello.composer.show(window=self._services.meter.window(model.model) if model is not None else 0)
         self._hello.composer.show_thinking(reasoning)
 
     def fill(self, text: str) -> None:

@@ -46,7 +46,7 @@ class Composer(Element, component="composer.js"):
         super().__init__()
         self._library = library
         self._props.update(placeholder=placeholder, draft=draft, begins=begins)
-        self._props.update(writing=False, temporary=False, reasoning=None)
+        self._props.update(writing=False, temporary=False, reasoning=None, window=0)
         self.on("send", lambda event: on_send(event.args))
         self.on("stop", on_stop)
         if library is not None:
@@ -71,9 +71,10 @@ class Composer(Element, component="composer.js"):
         placeholder: str | None = None,
         draft: str | None = None,
         temporary: bool | None = None,
+        window: int | None = None,
     ) -> None:
-        """While an answer is written, Send is Stop."""
-        self._set(writing=writing, placeholder=placeholder, draft=draft, temporary=temporary)
+        """While an answer is written, Send is Stop. `window`: tokens that the model sees at once; 0: nobody knows."""
+        self._set(writing=writing, placeholder=placeholder, draft=draft, temporary=temporary, window=window)
 
     def show_thinking(self, reasoning: bool | None) -> None:
         """Whether the model thinks first; None: it cannot be told."""
@@ -81,7 +82,7 @@ class Composer(Element, component="composer.js"):
             self._props["reasoning"] = reasoning
             self.update()
 
-    def _set(self, **wanted: bool | str | None) -> None:
+    def _set(self, **wanted: bool | str | int | None) -> None:
         changed = {key: value for key, value in wanted.items() if value is not None and self._props.get(key) != value}
         if changed:
             self._props.update(changed)
