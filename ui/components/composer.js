@@ -194,10 +194,18 @@ export default {
       this.$emit("stop");
       this.focus(); // the button goes
     },
+    // Before what is written already; in the place of what this put in last, if nothing was written since. The caret stands
+    // where it is gone on.
     fill(text) {
-      this.text = short(text);
-      this.$refs.box.focus();
-      this.$nextTick(() => this.typed());
+      const start = short(text);
+      const written = this.text === this.filled ? "" : this.text;
+      this.filled = start;
+      this.text = start + written;
+      this.$nextTick(() => {
+        this.$refs.box.focus();
+        this.$refs.box.setSelectionRange(start.length, start.length);
+        this.typed();
+      });
     },
     accept() {
       clearTimeout(this.keeping);
