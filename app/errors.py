@@ -30,7 +30,6 @@ from engine.errors import (
     EngineFailed,
     InvalidRequest,
     ModelLoadError,
-    OutOfMemory,
     QueueFull,
     TemplateError,
 )
@@ -114,8 +113,6 @@ class ModelUnavailable(AppError):
 _ENGINE_MESSAGES: tuple[tuple[type[EngineError], str], ...] = (        # most special first
     (TemplateError, "template"),
     (InvalidRequest, "request"),
-    (OutOfMemory, "memory"),
-    (ModelLoadError, "load"),
     (EngineFailed, "engine"),
     (EngineError, "inside"),
 )

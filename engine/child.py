@@ -19,6 +19,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from engine.errors import EngineError
+from engine.told import Told, packed, unpacked
+
 _MAX_QUOTED_CHARS = 300
 _KEPT_OUTPUT_BYTES = 64 << 10
 
@@ -37,6 +40,14 @@ class Ended:
     def find(self, name: str) -> Any:
         """The last report's value of this name, or None."""
         return next((report[name] for report in reversed(self.reports) if name in report), None)
+
+    def error(self) -> Told | None:
+        """What the child gave up with; None where it did not say."""
+        told = self.find("error")
+        if told is None:
+            return None
+        sentence = unpacked(told)
+        return sentence if isinstance(sentence, Told) else Told("trial-failed", detail=sentence)
 
     def __str__(self) -> str:
         quoted = f', saying "{self.last_words[:_MAX_QUOTED_CHARS]}"' if self.last_words else ""
@@ -114,6 +125,10 @@ def take_task() -> dict[str, Any]:
 
 def report(**facts: Any) -> None:
     print(json.dumps(facts), flush=True)
+
+
+def report_error(error: EngineError) -> None:
+    report(error=packed(error.sentence))
 
 
 def _end_with_the_parent() -> None:

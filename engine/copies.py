@@ -25,12 +25,9 @@ def read_original(path: Path) -> GgufHeader:
     select_backend(path)
     header = read_header(path)
     if not header.has_tokenizer:
-        raise ModelLoadError(f"{path.name} holds no tokenizer, so no text can tell it from a copy. Take another file.")
+        raise ModelLoadError(Told("copy-no-tokenizer", file=path.name))
     if len(header.part_paths) > 1:
-        raise ModelLoadError(
-            f"{path.name} is one of {len(header.part_paths)} files. Copies are made of models in one file: "
-            "take one of those."
-        )
+        raise ModelLoadError(Told("copy-of-parts", file=path.name, count=len(header.part_paths)))
     return header
 
 

@@ -45,7 +45,7 @@ class EngineCore:
         self._worker = EngineWorker(name, make_backend, self)
         self._listeners: dict[str, OnOutput] = {}                       # of every request inside, by request id
         self._completed_at_s: deque[float] = deque(maxlen=COMPLETIONS_KEPT)
-        self._refusal: str | None = None                                # why it takes no more requests
+        self._refusal: Told | None = None                               # why it takes no more requests
         self._failure: EngineFailed | None = None
         self._loaded: asyncio.Future[tuple[BackendInfo, Tokenizer]] = asyncio.get_running_loop().create_future()
         self._ended = asyncio.Event()
@@ -140,7 +140,7 @@ class EngineCore:
                 self._completed_at_s.append(time.monotonic())
             self._tell(listener, output)
 
-    def on_ended(self, reason: str, *, failed: bool) -> None:
+    def on_ended(self, reason: Told, *, failed: bool) -> None:
         self._refusal = self._refusal or reason
         listeners, self._listeners = self._listeners, {}
         for request_id, listener in listeners.items():

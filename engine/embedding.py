@@ -180,7 +180,7 @@ class EmbeddingEngine:
             else:
                 vectors.set_result(outcome)
 
-    def on_ended(self, reason: str) -> None:
+    def on_ended(self, reason: Told) -> None:
         self._refusal = self._refusal or reason
         left, self._vectors = self._vectors, {}
         for vectors in left.values():

@@ -23,6 +23,8 @@ from engine.engine import EngineMetrics
 from engine.errors import EngineError, InvalidRequest
 from engine.mailbox import Abort, Close, Mailbox, Submit
 from engine.request import FinishReason
+from engine.told import Told
+from engine.worker import stopped_by
 
 Vectors = NDArray[np.float32]
 Outcome = tuple[str, Vectors | EngineError]          # request id, and what became of it
@@ -36,7 +38,7 @@ class EmbeddingListener(Protocol):
     def on_loaded(self, embedder: Embedder) -> None: ...
     def on_load_failed(self, error: Exception) -> None: ...
     def on_outcomes(self, outcomes: list[Outcome]) -> None: ...
-    def on_ended(self, reason: str) -> None: ...
+    def on_ended(self, reason: Told) -> None: ...
 
 
 @dataclass(slots=True)
@@ -74,13 +76,12 @@ class EmbeddingWorker:
         desk = _Desk(embedder)
         self.metrics = desk.snapshot()
         self.mailbox.tell(self._listener.on_loaded, embedder)
-        reason = f"{self._name} was unloaded before all inputs had their vectors. Load it again."
+        reason = Told("unloaded-midway", model=self._name)
         try:
             self._serve(desk)
         except Exception as error:
             logger.exception("engine_failed", engine=self._name)
-            what = str(error) or type(error).__name__
-            reason = f"{self._name} stopped: {what.rstrip('.')}. Load it again; if that does not help, choose another."
+            reason = stopped_by(self._name, error)
         self.metrics = desk.last_snapshot()
         try:
             embedder.close()

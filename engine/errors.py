@@ -15,6 +15,8 @@
 
 from __future__ import annotations
 
+from engine.told import Told
+
 
 class EngineError(Exception):
     """Root of all errors of the engine. `str(error)` is a sentence for a person: what happened, and what to do; where
@@ -94,7 +96,13 @@ class EndpointRefused(EndpointError):
 
 
 class ModelLoadError(EngineError):
-    """A model that cannot be loaded: a bad file, an unknown architecture, or a crash of the native library at trial."""
+    """A model that cannot be loaded: a bad file, an unknown architecture, or a crash of the native library at trial.
+    Pages show it to people who never saw a file of a model: so it is told in their language.
+    """
+
+    def __init__(self, sentence: Told) -> None:
+        super().__init__(sentence)
+        self.told = sentence
 
 
 class OutOfMemory(ModelLoadError):

@@ -72,9 +72,9 @@ class GgufHeader:
     def kv_bytes_by_layer(self, kv_type: str = "f16") -> tuple[int, ...]:
         """Of a token. Raises ModelLoadError where the model's heads cannot be kept in this type."""
         if kv_type == "q8_0" and any(width % _QUANTISED_BLOCK_VALUES for width in self.head_widths):
+            widths = ", ".join(map(str, sorted(set(self.head_widths))))
             raise ModelLoadError(
-                f"{self.path.name} has attention heads of {' and '.join(map(str, sorted(set(self.head_widths))))} "
-                f"numbers, and q8_0 keeps {_QUANTISED_BLOCK_VALUES} at a time. Set kv_type to f16."
+                Told("file-heads", file=self.path.name, widths=widths, count=_QUANTISED_BLOCK_VALUES)
             )
         return tuple(int(values * KV_BITS_PER_VALUE[kv_type] / 8) for values in self.kv_values_by_layer)
 
@@ -107,7 +107,7 @@ def header_from(path: Path, parts: Sequence[RawHeader]) -> GgufHeader:
     part_paths = _part_paths(path, facts)
     _check_is_model(facts)
     if len(part_paths) != len(parts):
-        raise ModelLoadError(f"{path.name} is one of {len(part_paths)} files, and {len(parts)} are there.")
+        raise ModelLoadError(Told("file-parts-count", file=path.name, count=len(part_paths), there=len(parts)))
     for number, part in enumerate(parts[1:], 1):
         _check_part(part, part_paths[number], number)
     return _header(path, facts, parts, part_paths)
@@ -119,7 +119,7 @@ def _header(path: Path, facts: Facts, parts: Sequence[RawHeader], part_paths: tu
     if not tensors:
         raise ModelLoadError(Told("file-no-weights", file=path.name))
     if len(parts) > 1 and len({tensor.name for tensor in tensors}) < len(tensors):
-        raise ModelLoadError(f"The parts of {path.name} hold one tensor twice. Download them again.")
+        raise ModelLoadError(Told("file-tensor-twice", file=path.name))
     architecture = facts.text("general.architecture")
     block_count = facts.number(f"{architecture}.block_count", 1, _MAX_LAYERS)
     head_widths, kv_values_by_layer = _kv_shape(facts, architecture, block_count)
@@ -157,15 +157,15 @@ class Facts:
     def text(self, key: str) -> str:
         value = self._metadata.get(key, "")
         if not isinstance(value, str):
-            raise self._wrong(key, value, "a text")
+            raise self._wrong(key, repr(value)[:80], Told("wanted-text"))
         return value
 
     def number(self, key: str, low: int, high: int, default: int | None = None) -> int:
         value = self._metadata.get(key, default)
         if value is None:
-            raise ModelLoadError(f"{self.file_name} does not say its {key}. It is damaged: download it again.")
+            raise ModelLoadError(Told("file-lacks", file=self.file_name, key=key))
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-            raise self._wrong(key, value, f"a whole number of {low} to {high}")
+            raise self._wrong(key, repr(value)[:80], Told("wanted-number", low=low, high=high))
         return value
 
     def numbers_by_layer(self, key: str, num_layers: int, default: int) -> list[int]:
@@ -173,15 +173,13 @@ class Facts:
         if isinstance(value, MetadataArray):
             numbers = [number for number in value.values if isinstance(number, int) and 0 <= number <= 1 << 16]
             if len(numbers) < num_layers:
-                raise self._wrong(key, f"a list of {value.length}", f"a number for each of {num_layers} layers")
+                shown = Told("shown-list", count=value.length)
+                raise self._wrong(key, shown, Told("wanted-by-layer", count=num_layers))
             return numbers[:num_layers]
         return [self.number(key, 0, 1 << 16, default)] * num_layers
 
-    def _wrong(self, key: str, value: object, wanted: str) -> ModelLoadError:
-        shown = repr(value)[:80]
-        return ModelLoadError(
-            f"{self.file_name} says that its {key} is {shown}, where {wanted} is due. It is damaged: download it again."
-        )
+    def _wrong(self, key: str, shown: str, wanted: Told) -> ModelLoadError:
+        return ModelLoadError(Told("file-misstates", file=self.file_name, key=key, shown=shown, wanted=wanted))
 
 
 def _check_is_model(facts: Facts) -> None:
@@ -190,7 +188,7 @@ def _check_is_model(facts: Facts) -> None:
     if what := _NOT_A_MODEL.get(kind):
         raise ModelLoadError(Told("file-other-kind", file=facts.file_name, kind=what))
     if not architecture:
-        raise ModelLoadError(f"{facts.file_name} does not say its architecture. It is damaged: download it again.")
+        raise ModelLoadError(Told("file-lacks", file=facts.file_name, key="architecture"))
 
 
 def _pooling(facts: Facts, architecture: str) -> str:
@@ -244,12 +242,10 @@ def _part_paths(path: Path, facts: Facts) -> tuple[Path, ...]:
     if named is None and num_parts == 1:
         return (path,)
     if named is None or int(named["parts"]) != num_parts:
-        raise ModelLoadError(
-            f"{path.name} is one of {num_parts} files by its header, but not by its name. Give it its name back, "
-            f"which ends in -00001-of-{num_parts:05}.gguf for the first."
-        )
+        ending = f"-00001-of-{num_parts:05}.gguf"
+        raise ModelLoadError(Told("file-part-name", file=path.name, count=num_parts, ending=ending))
     if num_parts > _MAX_PARTS:
-        raise ModelLoadError(f"{path.name} claims to be one of {num_parts} files; at most {_MAX_PARTS} are possible.")
+        raise ModelLoadError(Told("file-many-parts", file=path.name, count=num_parts, most=_MAX_PARTS))
     paths = parts_by_name(path)
     if path != paths[0]:
         raise ModelLoadError(Told("file-first-part", file=path.name, count=num_parts, first=paths[0].name))
@@ -281,4 +277,4 @@ def _read_part(path: Path, number: int, budget: Budget) -> RawHeader:
 
 def _check_part(raw: RawHeader, path: Path, number: int) -> None:
     if raw.metadata.get("split.no") != number:
-        raise ModelLoadError(f"{path.name} is not the part that its name says. Download it again.")
+        raise ModelLoadError(Told("file-part-other", file=path.name))

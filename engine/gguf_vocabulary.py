@@ -17,6 +17,7 @@ from typing import IO
 from engine.errors import ModelLoadError
 from engine.gguf import GgufHeader
 from engine.gguf_reader import MetadataArray, MetadataValue
+from engine.told import Told
 
 _SPECIAL_TYPES = frozenset({2, 3, 4})       # unknown, control, added by hand
 _MAX_SPECIAL = 20_000
@@ -47,7 +48,7 @@ def read_special_tokens(header: GgufHeader) -> SpecialTokens:
             special = _special_ids(file, types)
             spelt = _spellings(header.path, file, tokens, special | {each for each in ends.values() if each >= 0})
     except OSError as error:
-        raise ModelLoadError(f"{header.path} cannot be read: {error}. Try again.") from error
+        raise ModelLoadError(Told("file-unreadable", path=str(header.path), detail=str(error))) from error
     is_odd = len(special) == _MAX_SPECIAL           # more than were looked at: nothing can be said of the others
     return SpecialTokens(
         spellings=frozenset(
@@ -84,7 +85,7 @@ def _spellings(path: Path, file: IO[bytes], tokens: MetadataArray, wanted: set[i
         if len(window) - at < 8:
             window, at = window[at:] + file.read(_WINDOW_BYTES), 0
             if len(window) < 8:
-                raise ModelLoadError(f"{path.name} changed while it was read. Try again.")
+                raise ModelLoadError(Told("file-changed", file=path.name))
         size: int = read_size(window, at)[0]
         at += 8
         if size > len(window) - at:

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from typing import Any, NoReturn
 
 from engine.errors import ModelLoadError
-
-DAMAGED = "The file is damaged: download it again."
+from engine.told import Told
 
 _MAX_NAME_CHARS = 1024
 _MAX_OBJECT_BYTES = 4096
@@ -76,8 +75,8 @@ class JsonPieces:
         if self._at != len(self._text):
             self.refuse("has something behind the end of its header")
 
-    def refuse(self, fault: str, remedy: str = DAMAGED) -> NoReturn:
-        raise ModelLoadError(f"{self._name} {fault}. {remedy}")
+    def refuse(self, fault: str) -> NoReturn:
+        raise ModelLoadError(Told("file-damaged", file=self._name, fault=fault))
 
     def _expect(self, mark: bytes) -> None:
         if not self._found(mark):

@@ -36,7 +36,7 @@ class Judgement:
     embeds: bool
     chat_template: str | None
     tokens: SpecialTokens
-    refusal: str                        # why nothing here can run it, and what to take instead; "" where it can
+    refusal: Told | None                # why nothing here can run it, and what to take instead; None where it can
 
     def examine_template(self, template: str | None = None) -> TemplateReport:
         """Of its own chat template, or of one that is to take its place."""
@@ -64,7 +64,7 @@ def judge(path: Path, adapters: Sequence[Adapter] = ()) -> Judgement:
         embeds=bool(header.pooling),
         chat_template=template if isinstance(template, str) else None,
         tokens=read_special_tokens(header),
-        refusal="" if header.has_tokenizer else Told("file-no-tokenizer", file=path.name),
+        refusal=None if header.has_tokenizer else Told("file-no-tokenizer", file=path.name),
     )
 
 
@@ -92,14 +92,14 @@ def _judge_safetensors(path: Path, adapters: Sequence[Adapter]) -> Judgement:
     )
 
 
-def _refusal(path: Path) -> str:
+def _refusal(path: Path) -> Told | None:
     """Of a kind that does not run here, or without what runs it."""
     try:
         select_backend(path)
         read_folder(path)
     except ModelLoadError as error:
-        return error.sentence
-    return ""
+        return error.told
+    return None
 
 
 def files_of(path: Path) -> tuple[Path, ...]:

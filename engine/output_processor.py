@@ -23,6 +23,7 @@ from engine.parsers.base import Parsed, Parser
 from engine.reading_pace import ReadingPace
 from engine.request import FinishReason, Request
 from engine.stop import StopChecker
+from engine.told import Told
 
 _REASONS_TO_SHOW = frozenset({FinishReason.STOP, FinishReason.LENGTH})
 
@@ -86,7 +87,7 @@ class OutputProcessor:
             self._finish(output.finish_reason if self._stops.matched is None else FinishReason.STOP)
         elif output.finish_reason is not None:
             self._end_text(is_cut=True)
-            self._error = output.error or EngineFailed("The request was stopped before its answer was complete.")
+            self._error = output.error or EngineFailed(Told("answer-stopped"))
             self._wake(at_once=True)
 
     async def deltas(self) -> AsyncGenerator[Delta, None]:

@@ -59,7 +59,7 @@ def read_safetensors(path: Path) -> SafetensorsHeader:
     if not tensors:
         raise ModelLoadError(Told("file-no-weights", file=path.name))
     if len(parts) > 1 and len({tensor.name for tensor in tensors}) < len(tensors):
-        raise ModelLoadError(f"The parts of {path.name} hold one tensor twice. Download them again.")
+        raise ModelLoadError(Told("file-tensor-twice", file=path.name))
     num_bytes: Counter[str] = Counter()
     for tensor in tensors:
         num_bytes[tensor.dtype] += tensor.num_bytes
@@ -99,11 +99,11 @@ def _parts(path: Path, folder: Path) -> tuple[tuple[Path, ...], Mapping[str, str
         return (path,), None
     files = sorted(file for file in folder.glob(f"*{ENDING}") if not file.name.startswith("."))[: _MAX_PARTS + 1]
     if not files:
-        raise ModelLoadError(f"{path.name} holds no .safetensors file. Choose the folder that does.")
+        raise ModelLoadError(Told("folder-no-safetensors", folder=path.name))
     if (first := _PART_NAME.fullmatch(files[0].name)) is not None:
         return _parts(folder / first[0], folder)
     if len(files) > 1:
-        raise ModelLoadError(f"{path.name} holds several models, {files[0].name} among them. Choose one of the files.")
+        raise ModelLoadError(Told("folder-several-models", folder=path.name, file=files[0].name))
     return (files[0],), None
 
 
@@ -111,7 +111,9 @@ def _all_there(folder: Path, names: list[str]) -> tuple[Path, ...]:
     _checked_count(folder.name, len(names))
     for name in names:
         if (named := _PART_NAME.fullmatch(name)) is not None and int(named["parts"]) != len(names):
-            raise ModelLoadError(f"{name} claims to be one of {int(named['parts'])} files; there are {len(names)}.")
+            raise ModelLoadError(
+                Told("file-parts-count", file=name, count=int(named["parts"]), there=len(names))
+            )
     paths = tuple(folder / name for name in names)
     for number, path in enumerate(paths, 1):
         if not path.is_file():
@@ -123,7 +125,7 @@ def _all_there(folder: Path, names: list[str]) -> tuple[Path, ...]:
 
 def _checked_count(name: str, num_parts: int) -> int:
     if not 0 < num_parts <= _MAX_PARTS:
-        raise ModelLoadError(f"{name} claims to be one of {num_parts} files; 1 to {_MAX_PARTS} are possible.")
+        raise ModelLoadError(Told("file-many-parts", file=name, count=num_parts, most=_MAX_PARTS))
     return num_parts
 
 
@@ -164,7 +166,7 @@ def _read_part(path: Path, places: Mapping[str, str] | None, budget: Budget) -> 
     if places is not None:
         astray = next((tensor.name for tensor in raw.tensors if places.get(tensor.name) != path.name), None)
         if astray is not None:
-            raise ModelLoadError(f"{path.name} holds the tensor {astray!r}, which the index does not place there.")
+            raise ModelLoadError(Told("file-tensor-astray", file=path.name, tensor=repr(astray)))
     return raw
 
 
@@ -178,9 +180,9 @@ def _bounded_bytes(path: Path, limit: int) -> bytes:
     except FileNotFoundError as error:
         raise gone(path) from error
     except (OSError, ValueError) as error:
-        raise ModelLoadError(f"{path} cannot be read: {error}. Check its permissions.") from error
+        raise ModelLoadError(Told("file-unreadable", path=str(path), detail=str(error))) from error
     if len(content) > limit:
-        raise ModelLoadError(f"{path.name} has more than {limit >> 20} MiB. It is damaged: download it again.")
+        raise ModelLoadError(Told("file-too-large", file=path.name, size=limit >> 20))
     return content
 
 
@@ -191,7 +193,7 @@ def _side_file(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(_bounded_bytes(path, _MAX_SIDE_FILE_BYTES))
     except (ValueError, RecursionError) as error:
-        raise ModelLoadError(f"{path.name} is no JSON. It is damaged: download it again.") from error
+        raise ModelLoadError(Told("file-no-json", file=path.name)) from error
     return content if isinstance(content, dict) else {}
 
 

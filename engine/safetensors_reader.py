@@ -18,7 +18,7 @@ from typing import Any
 
 from engine.errors import ModelLoadError
 from engine.gguf_reader import gone
-from engine.json_pieces import DAMAGED, JsonPieces
+from engine.json_pieces import JsonPieces
 from engine.told import Told
 
 METADATA = "__metadata__"
@@ -66,7 +66,7 @@ def read_raw_header(path: Path, budget: Budget | None = None) -> RawHeader:
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
-            raise ModelLoadError(f"{path.name} is not a file. Choose the .safetensors file itself.")
+            raise ModelLoadError(Told("file-no-safetensors-file", file=path.name))
         with path.open("rb", buffering=0) as file:
             size = _header_bytes(path.name, file.read(8), status.st_size, budget)
             text = file.read(size)
@@ -79,20 +79,21 @@ def read_raw_header(path: Path, budget: Budget | None = None) -> RawHeader:
 
 def _header_bytes(name: str, start: bytes, file_bytes: int, budget: Budget) -> int:
     if len(start) < 8:
-        raise ModelLoadError(f"{name} is not a safetensors file: it has {len(start)} bytes. Download it again.")
+        raise ModelLoadError(Told("file-not-safetensors", file=name, size=len(start)))
     size = int(struct.unpack("<Q", start)[0])
     if size > file_bytes - 8:
-        raise ModelLoadError(
-            f"{name} claims {size:,} bytes for its header, but only {file_bytes - 8:,} are left. {DAMAGED}"
-        )
+        fault = f"claims {size:,} bytes for its header, but only {file_bytes - 8:,} are left"
+        raise ModelLoadError(Told("file-damaged", file=name, fault=fault))
     if size > min(_MAX_HEADER_BYTES, budget.header_bytes):
-        raise ModelLoadError(f"{name} claims {size:,} bytes for its header: more than any model has. {DAMAGED}")
+        fault = f"claims {size:,} bytes for its header: more than any model has"
+        raise ModelLoadError(Told("file-damaged", file=name, fault=fault))
     budget.header_bytes -= size
     return size
 
 
 class _Parser:
     def __init__(self, name: str, text: bytes, file_bytes: int, budget: Budget) -> None:
+        self._name = name
         self._json = JsonPieces(name, text)
         self._file_bytes = file_bytes
         self._data_bytes = file_bytes - 8 - len(text)
@@ -131,7 +132,7 @@ class _Parser:
         dtype, shape, place = entry["dtype"], entry["shape"], entry["data_offsets"]
         if not isinstance(dtype, str) or dtype not in _TYPES:
             shown = repr(dtype)[:40]
-            self._json.refuse(f"has the tensor {name!r} in the unknown type {shown}", "Take another format of it.")
+            raise ModelLoadError(Told("file-tensor-type", file=self._name, tensor=repr(name), kind=shown))
         if not _are_sizes(place) or len(place) != 2 or place[1] > self._data_bytes:
             self._json.refuse(f"is cut off: the tensor {name!r} should lie at {str(place)[:80]} of its data")
         dtype, bits = _TYPES[dtype]

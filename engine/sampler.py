@@ -19,6 +19,7 @@ from engine.batch import BatchRow, SampledToken, SamplingInput
 from engine.draw import Weights, draw
 from engine.errors import EngineFailed
 from engine.params import SamplingParams
+from engine.told import Told
 
 Logits = NDArray[np.float32]
 TokenIds = NDArray[np.intp]
@@ -157,10 +158,7 @@ def _usable(logits: Logits) -> Logits:
         logits = np.where(np.isnan(logits), np.float32(-np.inf), logits)
         peak = logits.max()
     if peak == -np.inf:
-        raise EngineFailed(
-            "The model computed no usable number for the next token: its file is damaged, or its number format "
-            "overflows on this device. Download the model again, or take another quantisation."
-        )
+        raise EngineFailed(Told("no-number"))
     if peak == np.inf:                       # infinitely likelier than every finite one
         logits = np.where(logits == np.inf, np.float32(0.0), np.float32(-np.inf))
     return logits

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from engine.told import SENTENCES as TOLD
-from engine.told import Told
+from engine.told import packed, unpacked
 
 
 class Level(StrEnum):
@@ -70,29 +69,18 @@ class TemplateReport:
         return {
             "family": self.family, "calls_tools": self.calls_tools, "takes_images": self.takes_images,
             "thinks": self.thinks,
-            "findings": [[each.code.value, each.level.value, _packed(each.detail)] for each in self.findings],
+            "findings": [[each.code.value, each.level.value, packed(each.detail)] for each in self.findings],
         }
 
     @classmethod
     def from_values(cls, values: dict[str, Any]) -> TemplateReport:
         """Findings of another version's doctor, which this one does not know, are left out."""
         findings = tuple(
-            Finding(Code(code), Level(level), _unpacked(detail))
+            Finding(Code(code), Level(level), unpacked(detail))
             for code, level, detail in values.get("findings", ()) if code in set(Code)
         )
         known = {name: values[name] for name in ("family", "calls_tools", "takes_images", "thinks") if name in values}
         return cls(**known, findings=findings)
-
-
-def _packed(detail: str) -> str | list[Any]:
-    return [detail.code, dict(detail.values)] if isinstance(detail, Told) else detail
-
-
-def _unpacked(stored: str | list[Any]) -> str:
-    if isinstance(stored, str):
-        return stored
-    code, values = stored
-    return Told(code, **values) if code in TOLD else ""
 
 
 SENTENCES = {

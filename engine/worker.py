@@ -22,6 +22,7 @@ from engine.progress import Progress
 from engine.proposer import PromptLookup
 from engine.request import FinishReason, Request
 from engine.scheduler import Scheduler
+from engine.told import Told
 
 logger = structlog.get_logger(__name__)
 
@@ -44,7 +45,7 @@ class WorkerListener(Protocol):
     def on_loaded(self, info: BackendInfo, tokenizer: Tokenizer) -> None: ...
     def on_load_failed(self, error: Exception) -> None: ...
     def on_outputs(self, outputs: list[CoreOutput]) -> None: ...
-    def on_ended(self, reason: str, *, failed: bool) -> None: ...
+    def on_ended(self, reason: Told, *, failed: bool) -> None: ...
 
 
 class EngineWorker:
@@ -52,7 +53,7 @@ class EngineWorker:
 
     def __init__(self, name: str, make_backend: Callable[[], Backend], listener: WorkerListener) -> None:
         self.metrics = EngineMetrics()         # replaced, never changed
-        self.end_reason = ""                   # why it ended, for those inside: set before the vocabulary goes
+        self.end_reason: Told | None = None    # why it ended, for those inside: set before the vocabulary goes
         self._mailbox: Mailbox[Request] = Mailbox()
         self._backend: Backend | None = None   # the loop calls its `interrupt`, and nothing else
         self._long_row = ""                    # request of which the step that runs computes the most, of a prompt
@@ -94,12 +95,12 @@ class EngineWorker:
             self._mailbox.tell(self._listener.on_load_failed, error)
             return
         self._mailbox.tell(self._listener.on_loaded, backend.info, backend.tokenizer)
-        reason, failed = f"{self._name} was unloaded before the answer was complete. Load it again to go on.", False
+        reason, failed = Told("unloaded-midway", model=self._name), False
         try:
             self._serve(backend)
         except Exception as error:
             logger.exception("engine_failed", engine=self._name)
-            reason, failed = _failure_sentence(self._name, error), True
+            reason, failed = stopped_by(self._name, error), True
         self.end_reason = reason
         try:
             backend.close()
@@ -190,6 +191,9 @@ def _output_of(progress: Progress) -> CoreOutput:
     )
 
 
-def _failure_sentence(name: str, error: Exception) -> str:
+def stopped_by(name: str, error: Exception) -> Told:
+    """Why the engine of this name ended by itself."""
+    if isinstance(error, EngineError) and isinstance(error.sentence, Told):
+        return Told("stopped-by", model=name, detail=error.sentence)
     what = str(error) or type(error).__name__
-    return f"{name} stopped: {what.rstrip('.')}. Load it again; if that does not help, choose another model."
+    return Told("stopped", model=name, detail=what.rstrip("."))

@@ -5,6 +5,9 @@ their own pages only; here a message that names another page than its socket's i
 made text: half of a surrogate pair, which a browser can send, is read by no parser that pages use.
 
 A page was made for what its reader may do. When they may do less, it is dropped, and their browser loads it anew.
+
+An event is said again whenever a page's line is back, until the page hears that it was taken (line.js): it is numbered,
+and so it happens once, in its turn.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from nicegui import Client, background_tasks, core
 
@@ -22,11 +26,12 @@ Handler = Callable[[str, Any], Any]
 _HANDLERS: dict[str, Handler] = {
     name: core.sio.handlers["/"][name] for name in ("event", "javascript_response", "ack", "log")
 }
+_taken: WeakKeyDictionary[Client, tuple[str, int]] = WeakKeyDictionary()    # its line, and the last number there
 
 
 def hold_sockets_to_their_pages() -> None:
     for name, handler in _HANDLERS.items():
-        core.sio.handlers["/"][name] = _for_own_page(handler)
+        core.sio.handlers["/"][name] = _for_own_page(once(handler) if name == "event" else handler)
 
 
 def drop_pages_of(user_id: str) -> None:
@@ -52,6 +57,31 @@ def _for_own_page(handler: Handler) -> Handler:
         if page_id is not None and page_id in core.sio.rooms(socket_id):     # the handshake put it into that room
             return handler(socket_id, readable(message))
         return None
+
+    return handle
+
+
+def once(handler: Handler) -> Handler:
+    """`handler`, called once for each event of a page, in the order of their numbers.
+
+    What comes back goes to the browser: whether the event was taken, now or before. False: one before it is missing,
+    or the page is not here any more.
+    """
+
+    def handle(socket_id: str, message: dict[str, Any]) -> bool:
+        page = Client.instances.get(message["client_id"])
+        if page is None or not page.has_socket_connection:
+            return False
+        line, number = message.get("line"), message.get("number")
+        if not isinstance(line, str) or not isinstance(number, int):    # of a page that does not keep what it says
+            handler(socket_id, message)
+            return True
+        last_line, last = _taken.get(page, ("", 0))
+        last = last if line == last_line else 0
+        if number == last + 1:
+            _taken[page] = line, number
+            handler(socket_id, message)
+        return number <= last + 1
 
     return handle
 

@@ -58,7 +58,7 @@ def _language(code: str, request: Request) -> Language:
 
 def _manifest(say: Language) -> dict[str, Any]:
     icon = {"purpose": "any", "type": "image/png"}
-    shortcuts = (("new-chat", "/"), ("models", "/models"), ("settings", "/settings"))
+    shortcuts = (("new-chat", "/"), ("library", "/library"), ("settings", "/settings"))     # what everybody may open
     return {
         "id": "/",
         "name": "Inglenook",

@@ -45,12 +45,17 @@ class ContextMeter:
         self._engines = engines
         self._known: OrderedDict[tuple[object, ...], ContextUse] = OrderedDict()
 
+    def window(self, model: Model) -> int:
+        """Tokens that it sees at once; 0 where neither the model nor its file says."""
+        engine = self._engines.loaded().get(model.id)
+        return engine.info.max_model_len if engine else self._engines.last_window(model.id) or model.context_tokens
+
     async def measure(
         self, thread: Sequence[Message], model: Model, when_full: WhenFull, system_prompt: str = ""
     ) -> ContextUse | None:
         """`system_prompt` is the chat's own. None where neither the model nor its file says how much it holds."""
         engine = self._engines.loaded().get(model.id)
-        window = engine.info.max_model_len if engine else self._engines.last_window(model.id) or model.context_tokens
+        window = self.window(model)
         if window <= 0:
             return None
         # A branch is told by its last message: what is above that never changes, but for summaries.

@@ -20,7 +20,6 @@ from engine.judge import files_of, judge
 from engine.load import ModelSpec
 from engine.lora import Adapter
 from engine.safetensors import ENDING
-from engine.told import Told
 from store.tables import Model
 
 _PART = re.compile(r"-\d{5}-of-\d{5}$")
@@ -40,10 +39,8 @@ def describe(path: Path, name: str = "", adapters: Sequence[Adapter] = (), origi
         raise InvalidInput(said(error), field="path") from error
     except OSError as error:
         raise InvalidInput(Said("error-path-unreadable", path=str(path), detail=str(error)), field="path") from error
-    if judgement.refusal:
-        told = judgement.refusal
-        message = said_by_engine(told) if isinstance(told, Told) else Said("error-load", detail=told)
-        raise InvalidInput(message, field="path")
+    if judgement.refusal is not None:
+        raise InvalidInput(said_by_engine(judgement.refusal), field="path")
     stems = [adapter.path.stem for adapter in adapters]
     stem = _stem(path, origin)
     return Model(

@@ -59,15 +59,6 @@ function foldSide(folded) {
 }
 
 window.nkFrame = {
-  // For what people wrote. What is said into a line that is dying is lost, so it is said again whenever the line is back, until
-  // the function that this returns is called. The key tells the server that it is the same (ui/components/once.py).
-  untilTaken(say) {
-    const key = Math.random().toString(36).slice(2);
-    const again = () => say(key);
-    window.socket?.on("connect", again);
-    again();
-    return () => window.socket?.off("connect", again);
-  },
   // For ui/components/commands.js. On a phone it lies over the page, on a desk it stands beside it.
   toggleSide() {
     if (PHONE.matches) showMenu(!menu().classList.contains("open"));

@@ -23,6 +23,7 @@ from app.services.prices import Costs
 from engine.backends.scripted import Gate, ScriptedBackend
 from engine.batch import Batch, StepOutput
 from engine.errors import ModelLoadError
+from engine.told import Told
 from store import benchmarks
 from tests.app.house import Shelf, turn, until
 from tests.app.measured import again, run_of
@@ -178,7 +179,7 @@ async def test_stopped_before_it_began_it_is_stopped(services: Services) -> None
 
 async def test_what_fails_says_why(services: Services, shelf: Shelf) -> None:
     def broken() -> ScriptedBackend:
-        raise ModelLoadError("The file ends too early. Get it again.")
+        raise ModelLoadError(Told("trial-failed", detail="The file ends too early. Get it again."))
 
     await shelf.put(services, "broken", broken)
     await shelf.put(services, "breaks", lambda: ScriptedBackend("Yes.", fail_at_step=30))

@@ -17,6 +17,7 @@ from engine.errors import EngineFailed, ModelLoadError, OutOfMemory
 from engine.load import LoadLimits, ModelSpec, OnShareLoaded
 from engine.local import LocalEngine
 from engine.params import SamplingParams
+from engine.told import Told
 from tests.app.house import Shelf, turn, until
 
 HI = ChatRequest(messages=(ChatMessage(role="user", content="Hi"),), params=SamplingParams(temperature=0))
@@ -75,7 +76,7 @@ async def test_a_model_that_cannot_be_loaded_says_why_and_is_not_tried_by_every_
     services: Services, shelf: Shelf
 ) -> None:
     def broken() -> ScriptedBackend:
-        raise ModelLoadError("The file is cut off. Download it again.")
+        raise ModelLoadError(Told("trial-failed", detail="The file is cut off. Download it again."))
 
     await shelf.put(services, "broken", broken)
     for _ in range(3):
@@ -148,7 +149,7 @@ class SmallMachine:
 
     async def load(self, spec: ModelSpec, limits: LoadLimits, on_share: object = None) -> LocalEngine:
         if self.num_loaded:
-            raise OutOfMemory(f"{spec.name} needs more memory than is left.")
+            raise OutOfMemory(Told("trial-failed", detail=f"{spec.name} needs more memory than is left."))
         engine = await self._shelf.load(spec, limits)
         self.num_loaded += 1
         close = engine.close
@@ -219,7 +220,7 @@ async def test_an_answering_model_is_never_ended_to_make_room_the_next_one_waits
 
 async def test_a_model_too_large_for_an_empty_machine_fails_with_the_reason(services: Services, shelf: Shelf) -> None:
     async def refuse(spec: ModelSpec, limits: LoadLimits, on_share: object = None) -> LocalEngine:
-        raise OutOfMemory("It needs 80 GB; there are 8.")
+        raise OutOfMemory(Told("trial-failed", detail="It needs 80 GB; there are 8."))
 
     services.engines.loader = refuse
     with pytest.raises(ModelUnavailable, match="80 GB"):

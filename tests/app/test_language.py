@@ -21,7 +21,7 @@ from app.language import (
     preferred_language,
     said_again,
 )
-from engine.errors import ContextLengthExceeded, EngineError, ModelLoadError, OutOfMemory, QueueFull
+from engine.errors import ContextLengthExceeded, EngineError, QueueFull
 
 LEFT = "left = {{ $count ->\n    [one] {} left\n   *[other] {{ $count }} {} left\n }}"
 
@@ -130,8 +130,6 @@ def test_what_was_said_comes_back_from_the_store() -> None:
 @pytest.mark.parametrize(("error", "german"), [
     (ContextLengthExceeded(num_prompt_tokens=5000, max_model_len=4096), "Dieses Modell fasst höchstens 4.096 Token"),
     (QueueFull("9 requests are waiting for m already.", retry_after_s=7), "In 7 s noch einmal versuchen."),
-    (OutOfMemory("It needs 9 GiB."), "Dafür reicht der Speicher nicht: It needs 9 GiB."),
-    (ModelLoadError("No GGUF."), "Dieses Modell ließ sich nicht laden: No GGUF."),
     (EngineError("Odd."), "Beim Rechnen ist etwas schiefgegangen: Odd."),
     (NotFound(Said("error-no-user")), "Diese Person gibt es hier nicht."),
     (OSError("As it is."), "As it is."),

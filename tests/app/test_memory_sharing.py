@@ -17,6 +17,7 @@ from engine.load import LoadLimits, ModelSpec
 from engine.local import LocalEngine
 from engine.memory import COMFORTABLE_CONTEXT_TOKENS, MIN_CONTEXT_TOKENS
 from engine.params import SamplingParams
+from engine.told import Told
 from tests.app.house import Shelf, turn, until
 
 HI = ChatRequest(messages=(ChatMessage(role="user", content="Hi"),), params=SamplingParams(temperature=0))
@@ -36,7 +37,7 @@ class CountingLoader:
         left = SIZE if limits.budget_bytes is None else limits.budget_bytes
         least = LEAST if limits.least_context_tokens == MIN_CONTEXT_TOKENS else SIZE
         if left < least:
-            raise OutOfMemory(f"{spec.name} needs {least} bytes; {left} are left.")
+            raise OutOfMemory(Told("trial-failed", detail=f"{spec.name} needs {least} bytes; {left} are left."))
         engine = await self.shelf.load(spec, limits)
         assert isinstance(engine, LocalEngine)
         engine._info = replace(engine.info, kv_bytes=min(SIZE, left))

@@ -20,6 +20,7 @@ from engine.errors import ModelLoadError
 from engine.format_advice import Comparison, Speeds
 from engine.gguf import GgufHeader, read_header
 from engine.memory import LoadLimits
+from engine.told import Told
 from engine.weight_formats import WeightFormat, format_called
 from tests.engine.tiny_gguf import write_tiny_gguf
 
@@ -148,7 +149,7 @@ async def test_a_format_that_fails_is_told_and_the_others_are_tried(
     ) -> None:
         if weight_format.name == "Q8_0":
             shutil.copy(os.devnull, target)
-            raise ModelLoadError("It crashed.")
+            raise ModelLoadError(Told("trial-failed", detail="It crashed."))
         shutil.copy(original.path, target)
 
     monkeypatch.setattr("app.services.optimizer.make_copy", fail_half_way)

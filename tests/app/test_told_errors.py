@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from string import Formatter
+from typing import get_type_hints
 
 import pytest
 
@@ -19,8 +20,9 @@ from app.language import Said, in_language, kept, languages, said_again
 from engine import errors as engine_errors
 from engine.errors import OutOfMemory
 from engine.gguf_vocabulary import SpecialTokens
+from engine.sentences import SENTENCES
 from engine.template_doctor import TemplateReport, examine
-from engine.told import SENTENCES, Told
+from engine.told import Told
 from store.errors import DatabaseTooNew, DatabaseUnusable, LastAdmin, MigrationFailed
 
 APP = Path(inspect.getfile(errors)).parent
@@ -50,7 +52,7 @@ def _is_text_of_its_own(node: ast.expr) -> bool:
     if isinstance(node, ast.IfExp):
         return _is_text_of_its_own(node.body) or _is_text_of_its_own(node.orelse)
     if isinstance(node, ast.Call):
-        return not (isinstance(node.func, ast.Name) and node.func.id in ("Said", "said"))
+        return not (isinstance(node.func, ast.Name) and node.func.id in ("Said", "said", "said_by_engine"))
     return not isinstance(node, (ast.Name, ast.Attribute))
 
 
@@ -141,6 +143,29 @@ def test_the_engine_says_nothing_of_files_and_memory_past_its_sentences() -> Non
         if isinstance(node.exc.args[0], (ast.Constant, ast.JoinedStr, ast.BinOp))
     ]
     assert plain == []
+
+
+def test_why_a_model_cannot_be_loaded_is_told_in_the_reader_s_language() -> None:
+    """All of the engine, children included: whoever adds or loads a model reads it on a page."""
+    engine = APP.parent / "engine"
+    kinds = {
+        name for name, kind in vars(engine_errors).items()
+        if isinstance(kind, type) and issubclass(kind, engine_errors.ModelLoadError)
+    }
+    plain = [
+        f"{file.relative_to(engine)}:{node.lineno}"
+        for file in sorted(engine.rglob("*.py"))
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in kinds
+        if any(isinstance(each, (ast.Constant, ast.JoinedStr, ast.BinOp)) for each in _choices(node.args[0]))
+    ]
+    assert plain == []
+    hints = get_type_hints(engine_errors.ModelLoadError.__init__)
+    assert hints["sentence"] is Told        # the type checker holds the rest to it
+
+
+def _choices(node: ast.expr) -> list[ast.expr]:
+    return node.values if isinstance(node, ast.BoolOp) else [node]
 
 
 def test_a_message_within_a_message_is_said_in_the_same_language_also_when_it_comes_back_from_the_store() -> None:

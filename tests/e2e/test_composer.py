@@ -59,6 +59,22 @@ async def test_a_draft_outlives_the_tab_and_goes_with_its_writer(server: Server,
     assert "half a thought" not in kept
 
 
+async def test_a_suggestion_begins_a_message_and_takes_nothing_away(server: Server, browser: Browser) -> None:
+    page = await sign_in(browser, server, server.add_user())
+    await page.get_by_role("button", name="Write a letter").click()
+    await expect(field(page)).to_have_value("Write a letter to ")
+    await page.get_by_role("button", name="Sum up a text").click()      # another one instead
+    await expect(field(page)).to_have_value("Sum up this text in five points:\n\n")
+    await expect(field(page)).to_be_focused()
+    await page.keyboard.type("It rained.")
+    await expect(field(page)).to_have_value("Sum up this text in five points:\n\nIt rained.")
+    await field(page).fill("def f(): pass")
+    await page.get_by_role("button", name="Explain code").click()
+    await expect(field(page)).to_have_value("Explain step by step what this code does:\n\ndef f(): pass")
+    await page.keyboard.type("quickly ")
+    await expect(field(page)).to_have_value("Explain step by step what this code does:\n\nquickly def f(): pass")
+
+
 async def test_enter_ends_a_composition_and_does_not_send(server: Server, browser: Browser) -> None:
     page = await sign_in(browser, server, server.add_user())
     await field(page).focus()

@@ -19,6 +19,7 @@ from engine.disk_cache.cache import DiskCache, Order
 from engine.errors import ContextLengthExceeded, EngineFailed, InvalidRequest, ModelLoadError, QueueFull
 from engine.params import SamplingParams
 from engine.request import FinishReason, Request
+from engine.told import Told
 from tests.engine.driving import request
 
 TEXT = "0123456789abcdef"
@@ -385,7 +386,7 @@ class TestFailure:
 
     async def test_a_back_end_that_cannot_be_made_is_told_to_who_starts_it(self) -> None:
         def make() -> ScriptedBackend:
-            raise ModelLoadError("The file is bad. Get another.")
+            raise ModelLoadError(Told("trial-failed", detail="The file is bad. Get another."))
 
         with pytest.raises(ModelLoadError, match="The file is bad"):
             await EngineCore.start("toy", make, max_queue=1)

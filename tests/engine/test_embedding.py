@@ -14,6 +14,7 @@ from engine.embedding import EmbeddingEngine
 from engine.engine import ChatRequest, EngineInfo
 from engine.errors import ContextLengthExceeded, EngineFailed, InvalidRequest, ModelLoadError, QueueFull
 from engine.params import SamplingParams
+from engine.told import Told
 from tests.engine.scripted_embedder import PATIENCE_S, ScriptedEmbedder
 
 Start = Callable[..., Awaitable[tuple[EmbeddingEngine, ScriptedEmbedder]]]
@@ -207,7 +208,7 @@ async def test_closing_ends_what_is_open(start: Start) -> None:
     await until(lambda: engine._refusal is not None)
     embedder.open()
     await closing
-    with pytest.raises(EngineFailed, match="was unloaded before all inputs had their vectors"):
+    with pytest.raises(EngineFailed, match="was unloaded before the answer was complete"):
         await asked
     assert embedder.steps == [[20]]
     with pytest.raises(EngineFailed, match="has been unloaded"):
@@ -217,7 +218,7 @@ async def test_closing_ends_what_is_open(start: Start) -> None:
 
 async def test_what_making_the_model_raises_is_raised_at_the_start() -> None:
     def refuse() -> Embedder:
-        raise ModelLoadError("The file is bad. Get it again.")
+        raise ModelLoadError(Told("trial-failed", detail="The file is bad. Get it again."))
 
     with pytest.raises(ModelLoadError, match="The file is bad"):
         await EmbeddingEngine.start("vectors", refuse, describe, max_queue=1)

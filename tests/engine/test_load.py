@@ -23,6 +23,7 @@ from engine.hardware import NativeDevice
 from engine.load import LoadLimits, ModelSpec, load_engine
 from engine.memory import DeviceFacts, LayerFacts, MemoryPlan, ModelFacts, plan
 from engine.params import SamplingParams
+from engine.told import Told
 from tests.engine.tiny_gguf import write_tiny_gguf
 
 ROOT = Path(__file__).parents[2]
@@ -108,7 +109,7 @@ class TestTheGpu:
 
         def refuse(model: ModelFacts, _host: DeviceFacts, _limits: LoadLimits, gpu: DeviceFacts | None) -> MemoryPlan:
             seen.append((model, gpu))
-            raise OutOfMemory("too large")
+            raise OutOfMemory(Told("trial-failed", detail="too large"))
 
         monkeypatch.setattr("engine.load.plan", refuse)
         return seen

@@ -17,6 +17,8 @@ from store.tables import Message, MessageRole
 from tests.ui.conftest import PARIS, URL, Home, Person
 from tests.ui.using import click, elements, has, one, told, trigger, until
 from ui.chat.chats import ChatList
+from ui.chat.reading import read_chat
+from ui.chat.talk import TalkRoom
 from ui.components.answer import Answer
 from ui.components.composer import Composer
 from ui.components.said import Said
@@ -68,6 +70,40 @@ async def test_an_empty_page_greets_and_names_the_starter_model(ada: Person) -> 
     click(tab, "Write a letter")
     await until(lambda: told(tab, '"fill"'))
     assert _num_listed(tab) == 0
+
+
+async def test_a_chat_that_is_read_while_it_changes_is_filled_once_and_shows_what_came(
+    ben: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Filled twice, it took the focus and an open editor along, a moment after its reader had begun to use them."""
+    filled: list[str | None] = []
+    num_reads = 0
+    changed, ended = asyncio.Event(), asyncio.Event()
+
+    def fill(room: TalkRoom, conversation: tables.Conversation | None, **known: bool) -> None:
+        filled.append(conversation and conversation.id)
+        fill_it(room, conversation, **known)
+
+    async def read_late(*args: Any) -> Any:
+        nonlocal num_reads
+        num_reads += 1
+        is_first = num_reads == 1
+        read = await read_chat(*args)
+        if is_first:
+            await changed.wait()            # it changed meanwhile, and the page has looked
+            ended.set()
+        else:
+            changed.set()
+        return read
+
+    fill_it = TalkRoom.fill
+    tab = await ben.at("/")
+    monkeypatch.setattr(TalkRoom, "fill", fill)
+    monkeypatch.setattr("ui.pages.chat.read_chat", read_late)
+    await _ask(tab)
+    assert ended.is_set()
+    await until(lambda: _answers(tab)[-1]["state"]["status"] == "complete")
+    assert len(filled) == 1
 
 
 async def test_only_admins_are_led_to_the_page_of_models(ada: Person, ben: Person) -> None:

@@ -80,7 +80,7 @@ async def test_a_connection_is_entered_tested_and_removed(home: Home, ada: Perso
     assert "8k context" in texts(tab) and KEY not in str(texts(tab))
     upstream.routes["/v1/models"] = {"no": "models"}
     click(tab, "Test it")
-    await until(lambda: "Fails" in texts(tab))
+    await until(lambda: "Not working" in texts(tab))
     assert any("lists no models" in text for text in texts(tab))
     del upstream.routes["/v1/models"]
     click(tab, "Test it")

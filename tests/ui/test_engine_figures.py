@@ -40,7 +40,7 @@ def test_a_model_that_has_said_nothing_yet() -> None:
         Figure("First token after", "–", "nothing written yet"),
         Figure("Then one every", "–", "nothing written yet"),
         Figure("Read before", "–", "of all prompts"),
-        Figure("Chats hold", "0 MiB", "of 100 MiB"),
+        Figure("Chats use", "0 MiB", "of 100 MiB"),
     ]
 
 
@@ -57,7 +57,7 @@ def test_a_busy_model_that_guesses_ahead() -> None:
         Figure("First token after", "500 ms", "slowest 5 %: 1.9 s"),
         Figure("Then one every", "25 ms", "slowest 5 %: over 30 ms"),
         Figure("Read before", "62 %", "of all prompts"),
-        Figure("Chats hold", "90 MiB", "of 100 MiB"),
+        Figure("Chats use", "90 MiB", "of 100 MiB"),
         Figure("Guessed right", "71 %", "of tokens tried ahead"),
     ]
 

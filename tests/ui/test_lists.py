@@ -57,7 +57,7 @@ async def test_what_is_done_is_told_and_undone_here_and_in_other_tabs(ada: Perso
     trigger(one(tab, ConversationList), "act", {"do": "create_folder", "name": "Work", "parent": None, "ids": ids[:2]})
     for each in (tab, other):
         await until(lambda each=each: _outline(each)["folders"] and _outline(each)["folders"][0]["count"] == 2)
-    await until(lambda: told(tab, "Folder made"))
+    await until(lambda: told(tab, "Folder created"))
     trigger(one(tab, Toast), "act", "1")
     for each in (tab, other):
         await until(lambda each=each: _outline(each)["folders"] == [] and _outline(each)["days"][0]["count"] == 3)

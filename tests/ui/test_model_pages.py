@@ -199,7 +199,7 @@ class TestDownloads:
         going = _status(DownloadState.DOWNLOADING, bytes_per_s=38 * 2**20, remaining_s=102.2)
         assert parts_of(going) == ["5.2 of 9.0 GiB", "38 MiB/s", "1 min 42 s left", "Continues after a restart"]
         assert parts_of(_status(DownloadState.QUEUED, reason="Waits.")) == ["In line", "5.2 of 9.0 GiB", "Waits."]
-        assert parts_of(_status(DownloadState.VERIFYING, done_bytes=9 * GIB // 2)) == ["Checking what came, 50 %"]
+        assert parts_of(_status(DownloadState.VERIFYING, done_bytes=9 * GIB // 2)) == ["Checking the download, 50 %"]
         assert parts_of(_status(DownloadState.PAUSED)) == ["Paused", "5.2 of 9.0 GiB"]
 
     def test_times_and_rates_are_told_in_two_units_at_most(self) -> None:

@@ -14,6 +14,7 @@ from app.services.models import STARTER_ID
 from engine.backends.scripted import ScriptedBackend
 from engine.errors import ModelLoadError
 from engine.lora import Adapter
+from engine.told import Told
 from tests.engine.scripted_embedder import ScriptedEmbedder
 from tests.engine.tiny_gguf import write_tiny_gguf
 from tests.engine.tiny_lora import random_factors, write_tiny_adapter
@@ -54,7 +55,7 @@ async def test_the_pages_about_models_are_for_admins(ben: Person, path: str) -> 
 
 async def test_a_model_that_did_not_load_says_why(home: Home, ada: Person) -> None:
     def broken() -> ScriptedBackend:
-        raise ModelLoadError("The file ends too early. Get it again.")
+        raise ModelLoadError(Told("trial-failed", detail="The file ends too early. Get it again."))
 
     await home.shelf.put(home.services, "broken", broken)
     tab = await ada.at("/models")

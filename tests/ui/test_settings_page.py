@@ -48,7 +48,7 @@ async def test_a_new_password_needs_the_present_one(home: Home, ada: Person) -> 
     old, new = _inputs(tab)[:2]
     old.value, new.value = "not this one", "another good one"
     _submit(tab, "Change password")
-    await until(lambda: "This is not your present password." in _texts(tab))
+    await until(lambda: "This is not your current password." in _texts(tab))
     old.value, new.value = PASSWORD, "short"
     _submit(tab, "Change password")
     await until(lambda: any("at least 8 characters" in text for text in _texts(tab)))
@@ -137,10 +137,10 @@ def _native(tab: User, label: str) -> Element:
 async def test_an_admin_says_what_holds_for_all_models(home: Home, ada: Person) -> None:
     tab = await ada.at("/settings")
     form = next(each for each in elements(tab, Element) if each.tag == "form" and "nk-settings" in each.classes)
-    trigger(_native(tab, "Memory of all together, in GiB"), "change", "lots")
+    trigger(_native(tab, "Memory for all models together, in GiB"), "change", "lots")
     trigger(form, "submit")
     await until(lambda: any(each.startswith("The memory budget is a number of GiB") for each in _texts(tab)))
-    trigger(_native(tab, "Memory of all together, in GiB"), "change", "12.5")
+    trigger(_native(tab, "Memory for all models together, in GiB"), "change", "12.5")
     trigger(_native(tab, "Downloads at most, in MiB a second"), "change", "fast")
     trigger(form, "submit")
     await until(lambda: "Give a number of MiB above 0, or leave it empty." in _texts(tab))

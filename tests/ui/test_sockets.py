@@ -7,7 +7,8 @@ import json
 import orjson
 import pytest
 
-from ui.sockets import readable
+from tests.ui.conftest import Person
+from ui.sockets import once, readable
 
 
 @pytest.mark.parametrize(("typed", "read"), [
@@ -28,3 +29,33 @@ def test_half_of_a_surrogate_pair_becomes_a_mark(typed: str, read: str) -> None:
 )
 def test_what_is_no_json_is_left_for_its_reader_to_refuse(args: object) -> None:
     assert readable({"args": args}) == {"args": args}
+
+
+async def test_an_event_that_is_said_again_happens_once_and_in_its_turn(ada: Person) -> None:
+    page = (await ada.at("/")).client
+    assert page is not None
+    happened: list[int] = []
+    say = once(lambda _socket_id, message: happened.append(message["id"]))
+
+    def said(event: int, number: int, line: str = "first") -> bool:
+        return say("socket", {"client_id": page.id, "id": event, "line": line, "number": number})
+
+    assert said(1, number=1) and said(2, number=2)
+    assert said(2, number=2) and said(1, number=1)      # what came back was lost
+    assert not said(4, number=4)                        # the one before it is still on its way
+    assert said(3, number=3) and said(4, number=4)
+    assert said(5, number=1, line="the page was loaded again")
+    assert happened == [1, 2, 3, 4, 5]
+
+
+async def test_what_nobody_could_hear_is_not_told_to_be_taken(ada: Person) -> None:
+    page = (await ada.at("/")).client
+    assert page is not None
+    happened: list[int] = []
+    say = once(lambda _socket_id, message: happened.append(message["id"]))
+    message = {"client_id": page.id, "id": 1, "line": "first", "number": 1}
+    assert not say("socket", message | {"client_id": "a page that is gone"})
+    tab_id, page.tab_id = page.tab_id, None             # between two lines
+    assert not say("socket", message)
+    page.tab_id = tab_id
+    assert say("socket", message) and happened == [1]

@@ -14,12 +14,18 @@ async def test_the_manifest_speaks_the_language_of_its_page_and_names_files_that
         response = await nobody.get("/manifest.webmanifest?lang=de")
         german = response.json()
         assert response.headers["content-type"] == "application/manifest+json"
-        assert [each["name"] for each in english["shortcuts"]] == ["New chat", "Models", "Settings"]
-        assert [each["name"] for each in german["shortcuts"]] == ["Neuer Chat", "Modelle", "Einstellungen"]
+        assert [each["name"] for each in english["shortcuts"]] == ["New chat", "Library", "Settings"]
+        assert [each["name"] for each in german["shortcuts"]] == ["Neuer Chat", "Bibliothek", "Einstellungen"]
         assert [german[key] for key in ("lang", "dir", "display", "start_url")] == ["de", "ltr", "standalone", "/"]
         assert {icon["purpose"] for icon in german["icons"]} == {"any", "maskable"}
         for icon in german["icons"]:
             assert (await nobody.get(icon["src"])).status_code == 200, icon["src"]
+
+
+async def test_everybody_may_open_what_the_manifest_leads_to(home: Home, ben: Person) -> None:
+    async with ben.http() as browser:
+        for shortcut in (await browser.get("/manifest.webmanifest")).json()["shortcuts"]:
+            assert (await browser.get(shortcut["url"])).status_code == 200, shortcut["url"]
 
 
 async def test_every_page_names_the_manifest_and_the_colours_of_both_themes(home: Home, ada: Person) -> None:

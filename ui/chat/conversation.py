@@ -87,7 +87,10 @@ class ConversationView:
         self._place.show(choice.entry)
         self._absent.show(choice.absence, choice.instead)
         entry = choice.entry
-        self._composer.show(placeholder=t("chat-reply-to", model=entry.model.name) if entry else t("chat-reply"))
+        self._composer.show(
+            placeholder=t("chat-reply-to", model=entry.model.name) if entry else t("chat-reply"),
+            window=self._services.meter.window(entry.model) if entry else 0,
+        )
 
     def show_thinking(self, reasoning: bool | None) -> None:
         self._composer.show_thinking(reasoning)

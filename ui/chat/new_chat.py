@@ -54,6 +54,8 @@ class NewChat:
         self._hello.show_model(choice.entry, is_absent=choice.absence is not None)
         self._place.show(choice.entry)
         self._absent.show(choice.absence, choice.instead)
+        entry = choice.entry
+        self._hello.composer.show(window=self._services.meter.window(entry.model) if entry is not None else 0)
         self._hello.composer.show_thinking(reasoning)
 
     def fill(self, text: str) -> None:

@@ -1,6 +1,5 @@
 // Where people write. What is written is kept in this browser until the server has taken it: a reload, and a restart, included.
 const MAX_SENT = 990_000; // characters of the message to the server, in which some are written with two, three or seven
-const LONG = 10_000; // characters: more than the field ever shows, and too many to be gone through at each key
 const COUNTED = 1_500; // characters from which on it is told how long the text is
 const KEEP_LONG_MS = 500;
 const COMMAND = /(?:^|\s)\/([\p{L}\p{N}_-]{0,40})$/u; // what stands before the caret while a prompt is being chosen
@@ -10,6 +9,7 @@ const CHARS_A_TOKEN = 4; // of text in Latin letters; of others, about one
 // On a phone the keyboard would cover the page before it was seen.
 const HAS_KEYBOARD = matchMedia("(hover: hover)");
 const { t } = window.nkWords;
+const { LONG, fit, short, whole } = window.nkFields;
 
 let writtenOn = ""; // after the first message of a chat, before its page was there
 
@@ -35,6 +35,8 @@ export default {
                 enterkeyhint="send" :aria-invalid="problem ? 'true' : null" v-bind="combobox" @input="typed" @keydown="pressed" @click="look" @blur="leave"></textarea>
       <p v-if="problem" class="nk-hint bad" role="alert">
         <svg class="nk-i nk-i-14" aria-hidden="true"><use href="#nk-circle-alert"/></svg>{{ problem }}</p>
+      <p v-else-if="isOver" class="nk-hint" role="status">
+        <svg class="nk-i nk-i-14" aria-hidden="true"><use href="#nk-circle-alert"/></svg>{{ t("composer-over", { window }) }}</p>
       <p v-else-if="isGone" class="nk-hint" role="status">{{ t("composer-temporary-gone") }}</p>
       <div class="nk-tools">
         <button type="button" class="nk-ib" :aria-label="t('composer-prompts')" :title="t('composer-prompts')" @mousedown.prevent @click="slashHere">
@@ -56,6 +58,7 @@ export default {
     draft: String, // names the chat whose draft this is; "": it is kept nowhere
     temporary: Boolean,
     begins: Boolean, // a new chat
+    window: Number, // tokens that the model sees at once; 0: nobody knows
     reasoning: { type: Boolean, default: null }, // null: the model cannot be told
   },
   emits: ["send", "stop", "slash", "prompt", "think"],
@@ -68,7 +71,13 @@ export default {
     },
     length() {
       if (this.text.length < COUNTED) return "";
-      return t("composer-length", { characters: this.text.length, tokens: estimate(this.text) });
+      return t("composer-length", { characters: this.text.length, tokens: this.tokens });
+    },
+    tokens() {
+      return this.text.length < COUNTED ? 0 : estimate(this.text);
+    },
+    isOver() {
+      return this.window > 0 && this.tokens > this.window;
     },
     key() {
       return this.draft && `inglenook.draft.${this.draft}`;
@@ -120,7 +129,6 @@ export default {
   unmounted() {
     window.removeEventListener("nk-insert", this.inserted);
     clearTimeout(this.keeping);
-    this.taken?.();
     if (this.sending) {
       this.forget(this.key); // taken, and the page went on to the new chat
       if (this.begins) writtenOn = this.rest();
@@ -155,9 +163,7 @@ export default {
       for (const storage of [sessionStorage, localStorage]) storage.removeItem(key);
     },
     grow() {
-      const box = this.$refs.box;
-      if (!this.isLong) box.style.height = "auto";
-      box.style.height = this.isLong ? "100vh" : `${box.scrollHeight}px`; // its style sheet says how high at most
+      fit(this.$refs.box);
     },
     pressed(event) {
       if (event.isComposing || event.keyCode === 229) return; // an input method's own keys, of whichever language
@@ -173,28 +179,36 @@ export default {
     },
     submit() {
       if (!this.text.trim() || this.sending || this.writing) return;
-      if (JSON.stringify(JSON.stringify(this.text)).length > MAX_SENT) {
+      const text = whole(this.text);
+      if (JSON.stringify(JSON.stringify(text)).length > MAX_SENT) {
         this.problem = t("composer-too-long");
         return;
       }
       this.problem = "";
       this.sending = true;
       this.sent = this.text;
-      this.taken = window.nkFrame.untilTaken((key) => this.$emit("send", this.sent, key));
+      this.$emit("send", text);
       this.focus();
     },
     stop() {
       this.$emit("stop");
       this.focus(); // the button goes
     },
+    // Before what is written already; in the place of what this put in last, if nothing was written since. The caret stands
+    // where it is gone on.
     fill(text) {
-      this.text = text;
-      this.$refs.box.focus();
-      this.$nextTick(() => this.typed());
+      const start = short(text);
+      const written = this.text === this.filled ? "" : this.text;
+      this.filled = start;
+      this.text = start + written;
+      this.$nextTick(() => {
+        this.$refs.box.focus();
+        this.$refs.box.setSelectionRange(start.length, start.length);
+        this.typed();
+      });
     },
     accept() {
       clearTimeout(this.keeping);
-      this.taken?.();
       this.text = this.rest();
       this.sending = false;
       this.$nextTick(() => this.grow());
@@ -205,7 +219,6 @@ export default {
       return this.text.startsWith(this.sent) ? this.text.slice(this.sent.length).trimStart() : this.text;
     },
     refuse(problem) {
-      this.taken?.();
       this.sending = false;
       this.problem = problem;
     },
@@ -259,7 +272,7 @@ export default {
       const [start, end] = this.place ?? [box.selectionStart, box.selectionEnd];
       box.focus();
       if (words === null) return;
-      box.setRangeText(words, start, end, "end");
+      box.setRangeText(short(words), start, end, "end");
       this.text = box.value;
       this.place = null;
       this.$nextTick(() => this.typed());

@@ -12,7 +12,6 @@ from nicegui.element import Element
 
 from app.errors import AppError
 from app.services.prompts import PromptService, parts_of
-from ui.components.once import Once
 from ui.components.prompt_form import PromptForm
 from ui.language import told
 
@@ -47,9 +46,8 @@ class Composer(Element, component="composer.js"):
         super().__init__()
         self._library = library
         self._props.update(placeholder=placeholder, draft=draft, begins=begins)
-        self._props.update(writing=False, temporary=False, reasoning=None)
-        self._on_send, self._once = on_send, Once()
-        self.on("send", lambda event: self._send(event.args))
+        self._props.update(writing=False, temporary=False, reasoning=None, window=0)
+        self.on("send", lambda event: on_send(event.args))
         self.on("stop", on_stop)
         if library is not None:
             self.on("slash", self._offer_prompts)
@@ -73,9 +71,10 @@ class Composer(Element, component="composer.js"):
         placeholder: str | None = None,
         draft: str | None = None,
         temporary: bool | None = None,
+        window: int | None = None,
     ) -> None:
-        """While an answer is written, Send is Stop."""
-        self._set(writing=writing, placeholder=placeholder, draft=draft, temporary=temporary)
+        """While an answer is written, Send is Stop. `window`: tokens that the model sees at once; 0: nobody knows."""
+        self._set(writing=writing, placeholder=placeholder, draft=draft, temporary=temporary, window=window)
 
     def show_thinking(self, reasoning: bool | None) -> None:
         """Whether the model thinks first; None: it cannot be told."""
@@ -83,16 +82,11 @@ class Composer(Element, component="composer.js"):
             self._props["reasoning"] = reasoning
             self.update()
 
-    def _set(self, **wanted: bool | str | None) -> None:
+    def _set(self, **wanted: bool | str | int | None) -> None:
         changed = {key: value for key, value in wanted.items() if value is not None and self._props.get(key) != value}
         if changed:
             self._props.update(changed)
             self.update()
-
-    async def _send(self, said: str | list[str]) -> None:
-        text = self._once.take(said)
-        if text is not None:
-            await self._on_send(text)
 
     async def _offer_prompts(self) -> None:
         assert self._library is not None

@@ -14,7 +14,7 @@ from ui.components.elements import icon, tag
 from ui.language import t
 from ui.words import greeting
 
-OFFERS = (("letter", "mail"), ("sum-up", "file-text"), ("code", "code-xml"), ("think", "lightbulb"))
+OFFERS = (("letter", "mail"), ("sum-up", "text-quote"), ("code", "code-xml"), ("think", "lightbulb"))
 NUM_ON_PHONE = 3
 
 

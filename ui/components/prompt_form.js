@@ -73,7 +73,7 @@ export default {
     },
     async paste(variable) {
       try {
-        this.values[place(variable)] = await navigator.clipboard.readText();
+        this.values[place(variable)] = window.nkFields.short(await navigator.clipboard.readText());
         this.problem = "";
       } catch (error) {
         if (error.name !== "NotAllowedError") throw error;

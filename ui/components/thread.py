@@ -14,7 +14,6 @@ from store.tables import MessageRole, MessageStatus, Model, WhenFull
 from ui.components.answer import Answer
 from ui.components.elements import button, tag
 from ui.components.model_choice import model_choice
-from ui.components.once import Once
 from ui.components.said import Limit, Said
 from ui.language import t
 
@@ -154,13 +153,8 @@ class Thread(Element, component="thread.js"):
 
     def _listen(self, element: Element, message_id: str) -> None:
         element.on("branch", lambda event: self._branch(message_id, event.args))
-        once = Once()
-        element.on("edit", lambda event: self._edit(message_id, once.take(event.args)))
+        element.on("edit", lambda event: self._actions.edit(message_id, event.args))
         element.on("remove", lambda: self._actions.remove(message_id), args=[])
-
-    async def _edit(self, message_id: str, text: str | None) -> None:
-        if text is not None:
-            await self._actions.edit(message_id, text)
 
     async def _branch(self, message_id: str, step: int) -> None:
         if (item := self.find(message_id)) is not None:

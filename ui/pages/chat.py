@@ -8,6 +8,7 @@ Its rooms are in ui/chat: the list of chats, the bar on top, and the conversatio
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from fastapi import Request
 from nicegui import Client, ui
@@ -15,7 +16,7 @@ from nicegui import Client, ui
 from app.schemas import ThreadMessage
 from app.services.changes import Change
 from app.services.container import Services
-from store.tables import Conversation, User, WhenFull
+from store.tables import Conversation, User
 from ui.chat.address import Address, chat_at
 from ui.chat.chats import ChatList, PageActions
 from ui.chat.chosen import ChosenModel
@@ -50,6 +51,8 @@ class ChatPage:
         self._user: User = frame.user
         self._conversation: Conversation | None = None
         self._wanted_id: str | None = None          # the chat that was asked for last; shown as soon as it is read
+        self._filled_id: str | None = None          # the chat that the page was last filled with, found or not
+        self._is_late = False                       # the wanted chat changed while it was being read
         self._chosen = ChosenModel(services, model_id)
         self._address = Address(client)
         self._temporary_id: str | None = None       # of the chat that is shown, or just went, if it is stored nowhere
@@ -65,7 +68,7 @@ class ChatPage:
         self._head = ChatHead(self._user, HeadActions(
             choose_model=self._choose_model, choose_preset=self._setup.choose_preset, set_temporary=self._set_temporary,
             new_chat=self._new_chat, rename=self._rename_this, print=self._print_this, delete=self._delete_this,
-            when_full=self._choose_when_full,
+            when_full=partial(self._setup.change, "when_full"),
         ))
         self._room = TalkRoom(
             services, self._user, self._setup,
@@ -113,6 +116,7 @@ class ChatPage:
         if read is not None:
             self._chosen.forget()       # each chat has its own
         self._setup.begin(self._conversation)
+        self._filled_id = conversation_id
         self._room.fill(self._conversation, is_found=is_found, was_temporary=was_temporary)
         with self._room.body:   # not in the slot of what was clicked: that may be gone, and words know their page by it
             self._show_head()
@@ -120,7 +124,8 @@ class ChatPage:
             self._show_models()
             self._show_list()
             self._head.show_context(None)
-            self._mark_stale("context")
+            self._mark_stale("thread" if self._is_late else "context")
+            self._is_late = False
             if self._room.talk is not None and read is not None and read.message_id is not None:
                 self._room.talk.reveal(read.message_id)
         return is_found
@@ -246,8 +251,10 @@ class ChatPage:
             self._setup.update(read.conversation)
             self._show_messages(read.messages)
             self._show_models()
-        elif self._wanted_id == conversation_id:
+        elif self._filled_id == conversation_id:
             await self._show(conversation_id)       # its deletion was undone
+        elif self._wanted_id == conversation_id:
+            self._is_late = True                    # it is about to be shown as it was read: once, or the focus is lost
 
     def _show_messages(self, messages: Sequence[ThreadMessage]) -> None:
         if self._room.talk is not None and self._conversation is not None:
@@ -276,9 +283,6 @@ class ChatPage:
         use = await talk.context_use(chosen.model)
         if talk is self._room.talk:     # else its reader has gone on to another chat meanwhile
             self._head.show_context(use)
-
-    async def _choose_when_full(self, when_full: WhenFull) -> None:
-        await self._setup.change("when_full", when_full)
 
     def _show_list(self) -> None:
         self._chats.show(self._conversation.id if self._conversation else None)

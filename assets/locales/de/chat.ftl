@@ -50,9 +50,9 @@ chat-thought = Erst nachgedacht
 chat-thought-for = { $time } nachgedacht
 
 # --- Warten
-chat-wait-loading = { $model } wird geweckt
+chat-wait-loading = { $model } wird geladen
 chat-wait-loading-memory = wartet auf Speicher, bis ein anderes Modell fertig geantwortet hat
-chat-wait-loading-other = wartet, bis ein anderes Modell wach ist
+chat-wait-loading-other = wartet, bis ein anderes Modell geladen ist
 chat-wait-summarising = Fasst das Bisherige zusammen
 chat-wait-queue = { $position ->
     [1] Als Nächstes an der Reihe
@@ -79,7 +79,7 @@ chat-stat-tokens = { $count ->
  }
 chat-figure-model = Modell
 chat-figure-version = Version
-chat-figure-connection = Kam über
+chat-figure-connection = Verbindung
 chat-figure-from-elsewhere = { $connection }, von anderswo
 chat-from-elsewhere = Von anderswo, über { $connection }
 chat-from-elsewhere-why = Für diese Antwort hat die Frage diesen Computer verlassen.

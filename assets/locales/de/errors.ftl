@@ -73,8 +73,6 @@ error-context = Dieses Modell fasst höchstens { $limit } Token, die Nachrichten
 error-queue-full = Es warten schon zu viele Anfragen. In { $seconds } s noch einmal versuchen.
 error-template = Die Chat-Vorlage dieses Modells nimmt diese Nachrichten nicht an: { $detail }
 error-request = So lässt sich das nicht beantworten: { $detail }
-error-memory = Dafür reicht der Speicher nicht: { $detail }
-error-load = Dieses Modell ließ sich nicht laden: { $detail }
 error-engine = Das Modell wurde beim Antworten unterbrochen: { $detail }
 error-inside = Beim Rechnen ist etwas schiefgegangen: { $detail }
 

@@ -2,7 +2,7 @@
 sign-in = Anmelden
 sign-in-welcome = Willkommen zurück
 sign-in-where = Inglenook auf { $host }
-sign-in-forgotten = Vergessen? Ein neues Passwort gibt es vom Admin.
+sign-in-forgotten = Passwort vergessen? Ein neues gibt es vom Admin.
 field-name = Name
 field-your-name = Ihr Name
 field-password = Passwort
@@ -12,13 +12,13 @@ password-hide = Passwort verbergen
 
 set-up = Einrichten
 set-up-welcome = Willkommen zu Hause
-set-up-about = Dieses Konto kümmert sich um alles Weitere. Andere Personen lassen sich später hinzufügen.
+set-up-about = Dieses erste Konto gehört dem Admin: Es verwaltet Personen und Modelle. Andere Personen lassen sich später hinzufügen.
 continue = Weiter
 set-up-done = Schon eingerichtet
-set-up-done-about = Dieser Link hat seinen Dienst getan: Es gibt ein Konto, das sich um alles Weitere kümmert.
+set-up-done-about = Dieser Link wurde schon benutzt: Es gibt ein Konto für den Admin. Bitte damit anmelden.
 set-up-nearly = Fast geschafft
 set-up-wrong-link = Dieser Link passt nicht
-set-up-wrong-link-about = Er gehört nicht zu diesem Start oder wurde abgeschnitten.
+set-up-wrong-link-about = Er stammt von einem früheren Start oder wurde abgeschnitten.
 # <code> steht um eine Adresse
 set-up-look = Im Terminal, in dem Inglenook gestartet wurde, steht ein Link, der auf <code>/setup?token=…</code> endet. Bitte diesen vollständig öffnen.
 set-up-why = Der Link ist bei jedem Start neu. Nur wer das Terminal sieht, kann das erste Konto anlegen.
@@ -34,4 +34,4 @@ back-to-chat = Zurück zum Chat
 
 away-title = Inglenook ist gerade nicht da
 away-about = { $host } antwortet im Moment nicht. Sobald sich das ändert, geht es hier von selbst weiter.
-away-fine = In diesem Browser wird kein Chat gespeichert.
+away-fine = Die Chats sind dort sicher: In diesem Browser wird keiner gespeichert.

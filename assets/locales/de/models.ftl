@@ -24,7 +24,7 @@ model-size = { $size } auf der Platte
 model-pinned = Bleibt im Speicher
 model-details = Details und Einstellungen
 model-pin = Im Speicher halten
-model-unpin = Darf Platz machen
+model-unpin = Entladen erlauben
 model-called = Programme nennen es { $id }.
 model-of-size = { $kind }, { $size } auf der Platte
 model-adapter = { $name } mit { $scale }
@@ -122,19 +122,19 @@ elsewhere-count = { $count ->
    *[other] { $count } Verbindungen
 }
 connection-answers = Antwortet
-connection-fails = Versagt
+connection-fails = Funktioniert nicht
 connection-unknown = Noch nicht gefragt
 connection-off = Aus
 connection-models = { $count ->
     [one] { $count } Modell
    *[other] { $count } Modelle
 }
-connection-latency = genannt in { $time }
+connection-latency = antwortete in { $time }
 connection-answered = zuletzt am { $date }
 connection-switch-on = Einschalten
 connection-switch-off = Ausschalten
 connection-more = Mehr zu { $connection }
-connection-test = Erproben
+connection-test = Testen
 connection-change = Ändern
 connection-remove = Entfernen
 connection-remove-question = { $connection } entfernen?
@@ -145,9 +145,9 @@ connection-tested = Er antwortet und hat { $count ->
    *[other] { $count } Modelle.
 }
 connection-name = Name
-connection-name-about = Antworten, die darüber kommen, tragen ihn.
+connection-name-about = Antworten, die darüber kommen, tragen diesen Namen.
 connection-url = Adresse
-connection-url-about = Der API des Servers; meist endet sie auf /v1.
+connection-url-about = Die Adresse der API des Servers. Meist endet sie auf /v1.
 connection-url-example = http://gpu.lan:8000/v1
 connection-key = Schlüssel
 connection-key-about = Falls der Server einen verlangt. Er wird versiegelt aufbewahrt und nie wieder gezeigt.
@@ -162,6 +162,6 @@ connection-headers-drop-about = Gefragt wird dann ohne Header, außer oben stehe
 connection-session = Sitzungs-Header
 connection-session-about = Hält ein Gespräch auf dem Server, der es im Cache hat, durch eine Nummer, die sonst nichts verrät. Leer: Er wird nicht gesendet.
 connection-details = Header und Sitzung
-connection-save = Fragen und speichern
+connection-save = Testen und speichern
 connection-rest = { $count } weitere
 model-over = über { $connections }

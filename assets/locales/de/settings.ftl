@@ -77,7 +77,7 @@ settings-sign-out-about = Begonnene Antworten werden weitergeschrieben.
 
 settings-models = Modelle
 settings-models-about = Für alle hier. Nur Admins sehen das.
-rules-budget = Speicher aller zusammen, in GiB
+rules-budget = Speicher für alle Modelle zusammen, in GiB
 rules-budget-about = Was am längsten ungenutzt ist, macht Platz. Gilt ab dem nächsten Laden.
 rules-no-budget = so viel, wie da ist
 rules-limit = Downloads höchstens, in MiB je Sekunde

@@ -3,7 +3,7 @@
 hello-sub = Woran soll es gehen?
 hello-letter = Brief schreiben
 hello-letter-start = Schreibe einen Brief an{" "}
-hello-sum-up = Dokument zusammenfassen
+hello-sum-up = Text zusammenfassen
 hello-sum-up-start =
     Fasse diesen Text in fünf Punkten zusammen:
 

@@ -50,9 +50,9 @@ chat-thought = Thought first
 chat-thought-for = Thought for { $time }
 
 # --- waiting
-chat-wait-loading = Waking { $model }
+chat-wait-loading = Loading { $model }
 chat-wait-loading-memory = waits for memory until another model has finished answering
-chat-wait-loading-other = waits until another model is awake
+chat-wait-loading-other = waits until another model is loaded
 chat-wait-summarising = Summing up what came before
 chat-wait-queue = { $position ->
     [1] Next in line
@@ -79,7 +79,7 @@ chat-stat-tokens = { $count ->
  }
 chat-figure-model = Model
 chat-figure-version = Version
-chat-figure-connection = Came over
+chat-figure-connection = Connection
 chat-figure-from-elsewhere = { $connection }, from elsewhere
 chat-from-elsewhere = From elsewhere, over { $connection }
 chat-from-elsewhere-why = What was asked left this computer for this answer.
@@ -94,7 +94,7 @@ chat-figure-read-of = { $count ->
    *[other] { $count } tokens
  }, { $cached } of them known from before
 chat-figure-thought = Thought for
-chat-figure-duration = In all
+chat-figure-duration = Total time
 chat-figure-left-out = Not seen
 chat-figure-left-out-count = { $count ->
     [one] the oldest message

@@ -27,7 +27,8 @@ theme-light = Light
 theme-dark = Dark
 theme-system = System
 connection-lost = Connection lost.
-connection-again = Trying again. Your answer goes on.
+connection-again = Trying again. Answers go on, and what you do now waits until it is back.
+connection-unsure = The connection was lost. What you did last may not have been done: please check.
 
 # Where the words go: on the machine before its reader, or on the office's one
 stays-here = Stays on this computer. Check what matters.

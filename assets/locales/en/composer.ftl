@@ -11,6 +11,7 @@ composer-stop = Stop
 composer-cancel = Cancel
 composer-think = Think first
 composer-too-long = That is too long to send at once. Take the part that matters.
+composer-over = This is more than the { NUMBER($window) } tokens that the model sees at once, so it may not be able to answer. Take the part that matters.
 composer-temporary-gone = The temporary chat is gone: it was kept nowhere.
 composer-length = { NUMBER($characters) } characters, about { NUMBER($tokens) } tokens
 composer-prompts = Prompts

@@ -15,7 +15,7 @@ error-name-taken = This name is taken. Choose another.
 error-name-missing = Choose a name.
 error-name-long = Choose a name of at most { $count } characters.
 error-name-invisible = Choose a name without control characters or invisible ones.
-error-password-present = This is not your present password.
+error-password-present = This is not your current password.
 error-password-short = Choose a password of at least { $count } characters.
 error-password-long = Choose a password of at most { $count } characters.
 error-password-broken = This password holds a broken character. Type it again.
@@ -74,8 +74,6 @@ error-context = This model's maximum context length is { $limit } tokens. Howeve
 error-queue-full = Too many requests are waiting already. Try again in { $seconds } s.
 error-template = { $detail }
 error-request = { $detail }
-error-memory = { $detail }
-error-load = { $detail }
 error-engine = { $detail }
 error-inside = { $detail }
 

@@ -2,7 +2,7 @@
 sign-in = Sign in
 sign-in-welcome = Welcome back
 sign-in-where = Inglenook at { $host }
-sign-in-forgotten = Forgotten? Ask your admin for a new one.
+sign-in-forgotten = Forgot your password? Ask your admin for a new one.
 field-name = Name
 field-your-name = Your name
 field-password = Password
@@ -12,16 +12,16 @@ password-hide = Hide password
 
 set-up = Set up
 set-up-welcome = Make yourself at home
-set-up-about = This account looks after the rest. You can add people later.
+set-up-about = This first account is the admin’s: it manages people and models. You can add people later.
 continue = Continue
 set-up-done = All set up already
-set-up-done-about = This link has done its work: there is an account that looks after the rest.
+set-up-done-about = This link was used already: there is an admin’s account. Sign in with it.
 set-up-nearly = Nearly there
-set-up-wrong-link = That link does not open it
-set-up-wrong-link-about = It is not the link of this start, or it was cut off.
+set-up-wrong-link = That link does not work
+set-up-wrong-link-about = It is from an earlier start, or it was cut off.
 # <code> stands around an address
 set-up-look = Look at the terminal in which Inglenook was started. It shows a link that ends in <code>/setup?token=…</code>. Open that one, whole.
-set-up-why = The link is new at each start. Only who sees the terminal can make the first account.
+set-up-why = The link is new at each start: only someone who sees the terminal can make the first account.
 
 kept-here = Everything is kept on this computer.
 kept-at = Everything is kept at { $host }.
@@ -29,9 +29,9 @@ kept-at = Everything is kept at { $host }.
 lost-title = Nothing here
 lost-about = There is no page at this address.
 broken-title = Something broke here
-broken-about = It is written down in Inglenook’s log. Try it once more.
+broken-about = What happened is in Inglenook’s log. Please try again.
 back-to-chat = Back to the chat
 
 away-title = Inglenook is away
 away-about = { $host } does not answer just now. This page goes on by itself as soon as it does.
-away-fine = No chat is kept in this browser.
+away-fine = Your chats are safe there: none is kept in this browser.

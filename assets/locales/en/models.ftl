@@ -24,7 +24,7 @@ model-size = { $size } on disk
 model-pinned = Stays in memory
 model-details = Details and settings
 model-pin = Keep in memory
-model-unpin = Let it make room
+model-unpin = Allow unloading
 model-called = Programs call it { $id }.
 model-of-size = { $kind }, { $size } on disk
 model-adapter = { $name } at { $scale }
@@ -73,7 +73,7 @@ figure-nothing = nothing written yet
 figure-over = over { $time }
 figure-cached = Read before
 figure-cached-note = of all prompts
-figure-held = Chats hold
+figure-held = Chats use
 figure-held-note = of { $size }
 figure-guessed = Guessed right
 figure-guessed-note = of tokens tried ahead
@@ -89,14 +89,14 @@ download-goes-on = Continues after a restart
 download-queued = In line
 download-paused = Paused
 download-stopped = Stopped
-download-verifying = Checking what came, { $percent }
+download-verifying = Checking the download, { $percent }
 download-done = { $model } is here and can be loaded.
 download-meter = Download of { $model }
-download-cancel = Stop getting { $model }
-download-cancel-question = Stop getting { $model }?
-download-cancel-about = The { $size } that came so far are deleted. To keep them, pause instead.
+download-cancel = Cancel the download of { $model }
+download-cancel-question = Cancel the download of { $model }?
+download-cancel-about = What has come so far ({ $size }) is deleted. To keep it, pause instead.
 download-cancel-nothing = Nothing has come yet.
-download-cancel-yes = Stop and delete
+download-cancel-yes = Cancel and delete
 
 # Adding what is here already; see ui/models/bring.py
 bring-upload = From this browser
@@ -122,14 +122,14 @@ elsewhere-count = { $count ->
    *[other] { $count } connections
 }
 connection-answers = Answers
-connection-fails = Fails
+connection-fails = Not working
 connection-unknown = Not asked yet
 connection-off = Off
 connection-models = { $count ->
     [one] { $count } model
    *[other] { $count } models
 }
-connection-latency = listed in { $time }
+connection-latency = answered in { $time }
 connection-answered = last on { $date }
 connection-switch-on = Switch on
 connection-switch-off = Switch off
@@ -145,9 +145,9 @@ connection-tested = It answers, and has { $count ->
    *[other] { $count } models.
 }
 connection-name = Name
-connection-name-about = Answers that come over it are marked with it.
+connection-name-about = Answers that come over it carry this name.
 connection-url = Address
-connection-url-about = Of the server’s API; mostly it ends in /v1.
+connection-url-about = The address of the server’s API. It usually ends in /v1.
 connection-url-example = http://gpu.lan:8000/v1
 connection-key = Key
 connection-key-about = Where the server wants one. It is kept sealed, and never shown again.
@@ -162,6 +162,6 @@ connection-headers-drop-about = The server is asked without any then, unless oth
 connection-session = Session header
 connection-session-about = It keeps a conversation on the server that has it in its cache, by a number that says nothing else. Empty: it is not sent.
 connection-details = Headers and session
-connection-save = Ask it, and save
+connection-save = Test and save
 connection-rest = { $count } more
 model-over = over { $connections }

@@ -6,7 +6,7 @@ settings-theme-about = System follows your device.
 settings-language = Language
 settings-language-about = System follows your browser.
 settings-text = Text size
-settings-text-about = Beside what your browser is set to.
+settings-text-about = On top of your browser’s own setting.
 settings-writing = Writing
 settings-enter = The Enter key
 settings-enter-about = With the other choice, { $keys } sends.
@@ -14,7 +14,7 @@ settings-enter-send = Sends
 settings-enter-newline = New line
 
 settings-password = Password
-settings-password-present = Present password
+settings-password-present = Current password
 settings-password-new = New password
 settings-password-change = Change password
 settings-password-changed = Changed. Other devices are signed out.
@@ -77,7 +77,7 @@ settings-sign-out-about = Answers being written go on.
 
 settings-models = Models
 settings-models-about = For everybody here. Only admins see this.
-rules-budget = Memory of all together, in GiB
+rules-budget = Memory for all models together, in GiB
 rules-budget-about = The one that was not used for longest makes room. From the next load on.
 rules-no-budget = as much as there is
 rules-limit = Downloads at most, in MiB a second

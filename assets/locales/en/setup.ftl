@@ -3,12 +3,12 @@
 hello-sub = What shall we work on?
 hello-letter = Write a letter
 hello-letter-start = Write a letter to{" "}
-hello-sum-up = Sum up a document
+hello-sum-up = Sum up a text
 hello-sum-up-start =
     Sum up this text in five points:
 
     {""}
-hello-code = Explain some code
+hello-code = Explain code
 hello-code-start =
     Explain step by step what this code does:
 

@@ -3,7 +3,7 @@
 sidebar-new-chat = New chat
 sidebar-search = Search
 sidebar-chats = Chats
-sidebar-empty = Chats you start will stand here.
+sidebar-empty = Your chats will appear here.
 sidebar-writing = Writing an answer
 sidebar-menu-of = Menu of { $name }
 sidebar-new-title = New title
@@ -95,7 +95,7 @@ sidebar-done-tagged = { $count ->
    *[other] { $count } chats tagged
  }
 sidebar-done-untagged = Tag removed
-sidebar-done-folder = Folder made
+sidebar-done-folder = Folder created
 sidebar-done-folder-deleted = Folder deleted, its chats are kept
 sidebar-done-folder-moved = Folder moved
 sidebar-done-renamed = Renamed

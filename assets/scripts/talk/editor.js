@@ -3,6 +3,8 @@
 // branch meanwhile. Of a temporary chat nothing is.
 const { t } = window.nkWords;
 const MAX_SENT = 990_000; // characters of the message to the server, in which some are written with two, three or seven
+const KEEP_LONG_MS = 500;
+const { LONG, fit, short, whole } = window.nkFields;
 let lastId = 0;
 
 const keyOf = (messageId) => `inglenook.edit.${messageId}`;
@@ -13,7 +15,7 @@ export const isHalfEdited = (messageId) => sessionStorage.getItem(keyOf(messageI
 export const Editor = {
   template: `
     <form class="nk-edit" v-escape="leave" @submit.prevent="take" @keydown.enter="press">
-      <textarea ref="field" v-model="text" rows="1" dir="auto" :aria-label="label" :aria-describedby="reason ? id : null" :aria-invalid="reason ? 'true' : null" @input="change"></textarea>
+      <textarea ref="field" v-model="text" rows="1" :dir="isLong ? null : 'auto'" :aria-label="label" :aria-describedby="reason ? id : null" :aria-invalid="reason ? 'true' : null" @input="change"></textarea>
       <p v-if="reason" class="nk-hint bad" role="alert" :id="id"><svg class="nk-i nk-i-14" aria-hidden="true"><use href="#nk-circle-alert"/></svg><span>{{ reason }}</span></p>
       <div class="nk-edit-acts">
         <span class="nk-hint nk-grow">{{ hint }}</span>
@@ -26,16 +28,18 @@ export const Editor = {
   props: { messageId: String, original: String, label: String, action: String, hint: String, refused: String },
   emits: ["take", "leave"],
   data() {
-    return { text: sessionStorage.getItem(keyOf(this.messageId)) ?? this.original, sending: false, reason: "", id: `nk-edit-${(lastId += 1)}` };
+    return { text: sessionStorage.getItem(keyOf(this.messageId)) ?? short(this.original), sending: false, reason: "", id: `nk-edit-${(lastId += 1)}` };
   },
   computed: {
+    isLong() {
+      return this.text.length > LONG;
+    },
     keys() {
       return /Mac|iP(hone|ad)/.test(navigator.platform) ? "⌘ ⏎" : "Ctrl ⏎";
     },
   },
   watch: {
     refused(reason) {
-      this.taken?.();
       this.reason = reason;
       this.sending = false;
     },
@@ -47,8 +51,9 @@ export const Editor = {
     this.$el.scrollIntoView({ block: "nearest" });
   },
   unmounted() {
-    this.taken?.();
+    clearTimeout(this.keeping);
     if (this.sending) this.forget(); // taken: another message stands in its place
+    else if (this.isKept) this.keep();
   },
   methods: {
     t,
@@ -61,6 +66,7 @@ export const Editor = {
       }
     },
     forget() {
+      this.isKept = false;
       sessionStorage.removeItem(keyOf(this.messageId));
     },
     press(event) {
@@ -70,27 +76,27 @@ export const Editor = {
     },
     take() {
       if (!this.text.trim() || this.sending) return;
-      if (this.text === this.original) return this.leave();
-      if (JSON.stringify(JSON.stringify(this.text)).length > MAX_SENT) return (this.reason = t("chat-edit-too-long"));
+      const text = whole(this.text);
+      if (text === this.original) return this.leave();
+      if (JSON.stringify(JSON.stringify(text)).length > MAX_SENT) return (this.reason = t("chat-edit-too-long"));
       this.sending = true;
-      const { text } = this;
-      this.taken = window.nkFrame.untilTaken((key) => this.$emit("take", text, key));
+      this.$emit("take", text);
     },
     leave() {
       this.forget();
       this.$emit("leave");
     },
     change() {
-      this.taken?.();
       this.reason = "";
       this.sending = false;
       this.grow();
-      this.keep();
+      this.isKept = true;
+      clearTimeout(this.keeping);
+      if (this.isLong) this.keeping = setTimeout(this.keep, KEEP_LONG_MS);
+      else this.keep();
     },
     grow() {
-      const { field } = this.$refs;
-      field.style.height = "auto";
-      field.style.height = `${field.scrollHeight}px`;
+      fit(this.$refs.field);
     },
   },
 };

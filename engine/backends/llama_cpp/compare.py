@@ -12,6 +12,7 @@ from engine.child import run_child
 from engine.divergence import Divergence
 from engine.errors import ModelLoadError
 from engine.format_advice import Speeds
+from engine.told import Told
 
 _CHILD_MODULE = "engine.backends.llama_cpp.compare_child"
 _BASE_TIMEOUT_S = 900.0
@@ -38,12 +39,11 @@ async def compare(original: Side, copy: Side, *, num_threads: int) -> tuple[Spee
         ended = await run_child(_CHILD_MODULE, task, timeout_s=timeout_s)
     except TimeoutError as error:
         raise ModelLoadError(
-            f"Measuring {original.path.name} took more than {timeout_s / 60:.0f} minutes, so it was given up. "
-            "Try when this machine has less to do."
+            Told("compare-slow", file=original.path.name, minutes=round(timeout_s / 60))
         ) from error
     if ended.code != 0:
-        raise ModelLoadError(ended.find("error") or (
-            f"llama.cpp crashed while it measured {original.path.name} and its copy ({ended}). Try another format."
-        ))
+        raise ModelLoadError(
+            ended.error() or Told("compare-crashed", file=original.path.name, detail=str(ended))
+        )
     first, second = (Speeds(**{name: tuple(turns) for name, turns in side.items()}) for side in ended.find("speeds"))
     return first, second, Divergence(**ended.find("divergence"))

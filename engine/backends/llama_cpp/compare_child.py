@@ -20,11 +20,12 @@ from numpy.typing import NDArray
 from engine.backends.llama_cpp.context import CELL_STEP, Context, ContextShape, StreamRow, whole_cells
 from engine.backends.llama_cpp.model import NativeModel, RunOptions
 from engine.backends.llama_cpp.tokenizer import LlamaTokenizer
-from engine.child import report, take_task
+from engine.child import report, report_error, take_task
 from engine.divergence import Divergence, DivergenceMeter
 from engine.errors import EngineError, ModelLoadError
 from engine.format_advice import NUM_PEOPLE, Speeds
 from engine.gguf import read_header
+from engine.told import Told
 
 YARDSTICK = Path(__file__).parents[2] / "yardstick.txt"
 MAX_TEXT_TOKENS = 2048               # of it are compared: a vocabulary without German spells it out letter by letter
@@ -44,12 +45,12 @@ def main() -> int:
     try:
         original, copy = (_Side(side, task["num_threads"]) for side in task["sides"])
         if original.model.vocab_size != copy.model.vocab_size:
-            raise ModelLoadError("The copy has another vocabulary than the original: it is no copy of it. Remove it.")
+            raise ModelLoadError(Told("compare-vocabulary"))
         text = original.tokenizer.encode(YARDSTICK.read_text("utf-8"), add_special=True, parse_special=False)
         report(divergence=asdict(_divergence(original, copy, text[: min(MAX_TEXT_TOKENS, original.context_length)])))
         report(speeds=[asdict(speeds) for speeds in _speeds(original, copy, text)])
     except EngineError as error:
-        report(error=str(error))
+        report_error(error)
         return 1
     return 0
 

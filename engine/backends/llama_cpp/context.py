@@ -21,6 +21,7 @@ from engine.backends.llama_cpp.library import log_tail, native
 from engine.backends.llama_cpp.model import NativeModel, pointer_to
 from engine.backends.llama_cpp.native_context import context_params, new_context
 from engine.errors import EngineFailed, ModelLoadError
+from engine.told import Told
 
 CELL_STEP = 256                     # llama.cpp rounds a stream's cells up to a multiple of this
 KV_TYPES = {"f32": 0, "f16": 1, "q8_0": 8}
@@ -88,14 +89,14 @@ class Context:
         params.type_k = params.type_v = KV_TYPES[kv_type]
         self._pointer: Any = new_context(
             model, params, size=f"{shape.num_streams} x {shape.num_cells}",
-            advice="Set a smaller context or fewer chats at once.",
+            advice=Told("advice-context-chats"),
         )
         model.adapt(self._pointer)
         self.shape = shape
         self._memory: Any = lib.llama_get_memory(self._pointer)
         if lib.llama_n_batch(self._pointer) < num_batch_tokens or not self._memory:
             self.close()
-            raise ModelLoadError("llama.cpp keeps no memory of a text for this model: it cannot chat. Take another.")
+            raise ModelLoadError(Told("no-memory-of-text"))
         if abort_flag is not None:
             abort_flag.install(self._pointer)
         self._vocab_size = model.vocab_size
@@ -121,7 +122,7 @@ class Context:
         if code == _ABORTED:
             raise StepInterrupted
         if code != 0:
-            raise EngineFailed(f"llama.cpp failed in a step (code {code}: {log_tail.cause()}). Load the model again.")
+            raise EngineFailed(Told("step-failed", number=code, detail=log_tail.cause()))
         if num_logits == 0:
             lib.llama_synchronize(self._pointer)
             return np.empty((0, self._vocab_size), np.float32)

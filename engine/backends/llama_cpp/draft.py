@@ -16,6 +16,7 @@ from engine.backends.llama_cpp.model import NativeModel, RunOptions
 from engine.backends.llama_cpp.tokenizer import LlamaTokenizer
 from engine.errors import ModelLoadError
 from engine.request import Sequence
+from engine.told import Told
 
 CATCH_UP_TOKENS = 64                # a step: a long prompt is read in pieces, and guessed about when it is read
 FIRST_CHANCE = 0.9                  # hopeful, or it would never be tried
@@ -181,11 +182,10 @@ class DraftModel:
 
 def _check(model: NativeModel, name: str, target: LlamaTokenizer) -> None:
     if model.forgets:
-        raise ModelLoadError(f"{name} cannot draft: what it guessed wrong cannot be cut from its state. Take another.")
+        raise ModelLoadError(Told("draft-forgets", model=name))
     if model.vocab_size != target.vocab_size:
         raise ModelLoadError(
-            f"{name} cannot draft for this model: it has {model.vocab_size} tokens, not {target.vocab_size}. "
-            "Take a smaller model of the same family, or leave draft_model out."
+            Told("draft-size", model=name, count=model.vocab_size, wanted=target.vocab_size)
         )
     tokenizer = LlamaTokenizer(model)
     try:
@@ -193,7 +193,4 @@ def _check(model: NativeModel, name: str, target: LlamaTokenizer) -> None:
     finally:
         tokenizer.close()
     if not is_same:
-        raise ModelLoadError(
-            f"{name} cannot draft for this model: its tokens stand for other texts. "
-            "Take a smaller model of the same family, or leave draft_model out."
-        )
+        raise ModelLoadError(Told("draft-tokens", model=name))

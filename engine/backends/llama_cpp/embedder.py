@@ -24,6 +24,7 @@ from engine.backends.llama_cpp.model import NativeModel, RunOptions
 from engine.backends.llama_cpp.native_context import context_params, new_context
 from engine.backends.llama_cpp.tokenizer import LlamaTokenizer
 from engine.errors import EngineFailed
+from engine.told import Told
 
 MAX_INPUTS = 32                     # in a pass: more gain nothing, and a recurrent model pays for each
 
@@ -113,7 +114,7 @@ class PoolingContext:
         params.n_ctx = size
         params.n_seq_max = MAX_INPUTS
         params.kv_unified = True             # sequences of any length share the cells
-        self._pointer: Any = new_context(model, params, size=str(size), advice="Set a smaller context.")
+        self._pointer: Any = new_context(model, params, size=str(size), advice=Told("advice-context"))
         self.size = size
         self._width = model.embedding_width
         self._memory: Any = lib.llama_get_memory(self._pointer)      # none where a model reads both ways
@@ -132,7 +133,7 @@ class PoolingContext:
         if code == _ABORTED:
             return None
         if code != 0:
-            raise EngineFailed(f"llama.cpp failed in a step (code {code}: {log_tail.cause()}). Load the model again.")
+            raise EngineFailed(Told("step-failed", number=code, detail=log_tail.cause()))
         return np.stack([self._vector(index) for index in range(len(inputs))])
 
     def _vector(self, index: int) -> NDArray[np.float32]:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.errors import ModelLoadError
+from engine.told import Told
 
 LIBRARY_VERSION = version("llama-cpp-python")
 
@@ -89,5 +90,5 @@ def library_files() -> list[Path]:
     """The shared objects, for telling one build from another. Does not load them."""
     spec = find_spec("llama_cpp")
     if spec is None or spec.origin is None:
-        raise ModelLoadError("llama-cpp-python is not installed. Install Inglenook again.")
+        raise ModelLoadError(Told("no-library"))
     return sorted(path for path in (Path(spec.origin).parent / "lib").iterdir() if path.is_file())

@@ -12,6 +12,7 @@ from typing import Any
 from engine.backends.llama_cpp.library import log_tail, native
 from engine.errors import ModelLoadError
 from engine.lora import Adapter
+from engine.told import Told
 
 _NO_GPU = -1
 _VOCABULARY_NONE, _VOCABULARY_BPE = 0, 2     # LLAMA_VOCAB_TYPE_*
@@ -60,9 +61,7 @@ class NativeModel:
         log_tail.clear()
         self._pointer: Any = lib.llama_model_load_from_file(os.fsencode(path), params)
         if not self._pointer:
-            raise ModelLoadError(
-                f"llama.cpp refuses {path.name}: {log_tail.cause()}. Get the file again, or take another model."
-            )
+            raise ModelLoadError(Told("file-refused", file=path.name, detail=log_tail.cause()))
         self.options = options
         self.vocab: Any = lib.llama_model_get_vocab(self._pointer)
         self.vocab_size: int = lib.llama_vocab_n_tokens(self.vocab)
@@ -73,7 +72,7 @@ class NativeModel:
             return
         if lib.llama_model_has_encoder(self._pointer) or not lib.llama_model_has_decoder(self._pointer):
             self.close()
-            raise ModelLoadError(f"{path.name} cannot continue a text: it is an encoder. Take a chat model instead.")
+            raise ModelLoadError(Told("file-encoder", file=path.name))
         self._adapters = [self._load_adapter(adapter) for adapter in adapters]      # before any context is made
         self.weight_bytes += sum(adapter.path.stat().st_size for adapter in adapters)
 
@@ -120,10 +119,7 @@ class NativeModel:
         pointer = native().llama_adapter_lora_init(self._pointer, os.fsencode(adapter.path))
         if not pointer:
             self.close()
-            raise ModelLoadError(
-                f"llama.cpp refuses the adapter {adapter.path.name}: {log_tail.cause()}. "
-                "Get the file again, or add the model again without it."
-            )
+            raise ModelLoadError(Told("adapter-refused", file=adapter.path.name, detail=log_tail.cause()))
         return pointer, adapter.scale
 
     def close(self) -> None:

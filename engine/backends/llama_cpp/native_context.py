@@ -9,6 +9,7 @@ from typing import Any
 from engine.backends.llama_cpp.library import log_tail, native
 from engine.backends.llama_cpp.model import NativeModel
 from engine.errors import ModelLoadError
+from engine.told import Told
 
 _FLASH_ATTENTION = {False: 0, True: 1}
 
@@ -24,10 +25,10 @@ def context_params(model: NativeModel, *, num_batch_tokens: int, num_threads: in
     return params
 
 
-def new_context(model: NativeModel, params: Any, *, size: str, advice: str) -> Any:
+def new_context(model: NativeModel, params: Any, *, size: str, advice: Told) -> Any:
     """A `llama_context *`, the caller's to free. Raises ModelLoadError."""
     log_tail.clear()
     pointer = native().llama_init_from_model(model.pointer, params)
     if not pointer:
-        raise ModelLoadError(f"llama.cpp cannot make a context of {size} tokens: {log_tail.cause()}. {advice}")
+        raise ModelLoadError(Told("no-context", size=size, detail=log_tail.cause(), advice=advice))
     return pointer

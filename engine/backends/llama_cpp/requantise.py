@@ -11,6 +11,7 @@ from pathlib import Path
 from engine.child import run_child
 from engine.errors import ModelLoadError
 from engine.gguf import GgufHeader, read_header
+from engine.told import Told
 from engine.weight_formats import WeightFormat
 
 _CHILD_MODULE = "engine.backends.llama_cpp.requantise_child"
@@ -31,14 +32,13 @@ async def requantise(original: GgufHeader, target: Path, weight_format: WeightFo
     try:
         ended = await run_child(_CHILD_MODULE, task, timeout_s=timeout_s)
     except TimeoutError as error:
-        raise ModelLoadError(
-            f"A copy of {original.path.name} in {weight_format.name} was not whole after {timeout_s / 60:.0f} minutes, "
-            "so it was given up. Take a smaller model, or try when this machine has less to do."
-        ) from error
+        raise ModelLoadError(Told(
+            "copy-slow", file=original.path.name, format=weight_format.name, minutes=round(timeout_s / 60)
+        )) from error
     if ended.code != 0:
-        reason = ended.find("error") or f"it crashed ({ended})"
+        reason = ended.find("cause") or Told("copy-crashed", detail=str(ended))
         raise ModelLoadError(
-            f"llama.cpp makes no copy of {original.path.name} in {weight_format.name}: {reason}. Take another format."
+            Told("copy-refused", file=original.path.name, format=weight_format.name, reason=reason)
         )
     await asyncio.to_thread(_check, target, weight_format)
 
@@ -48,8 +48,6 @@ def _check(target: Path, weight_format: WeightFormat) -> None:
     try:
         made = read_header(target)
     except ModelLoadError as error:
-        raise ModelLoadError(
-            f"The copy in {weight_format.name} is damaged ({error}) Look at the free space of its disk, and try again."
-        ) from error
+        raise ModelLoadError(Told("copy-damaged", format=weight_format.name)) from error
     if made.quantisation != weight_format.name:
-        raise ModelLoadError(f"llama.cpp made a copy in {made.quantisation}, where {weight_format.name} was wanted.")
+        raise ModelLoadError(Told("copy-other-format", made=made.quantisation, format=weight_format.name))

@@ -20,7 +20,7 @@ def main() -> int:
     log_tail.clear()
     code: int = lib.llama_model_quantize(os.fsencode(task["source"]), os.fsencode(task["target"]), ctypes.byref(params))
     if code != 0:
-        report(error=log_tail.cause())
+        report(cause=log_tail.cause())
     return code
 
 

@@ -16,6 +16,7 @@ from engine.backends.llama_cpp.library import native
 from engine.backends.llama_cpp.model import NativeModel, RunOptions, pointer_to
 from engine.errors import EngineFailed, InvalidRequest
 from engine.markers import pattern_of
+from engine.told import Told
 
 # llama.cpp's attributes of a token.
 _NO_TEXT = 1 | 2 | 8              # LLAMA_TOKEN_ATTR_UNKNOWN, _UNUSED, _CONTROL
@@ -194,7 +195,7 @@ class _Users:
     def one_more(self) -> Iterator[None]:
         with self._changed:
             if self._ended:
-                raise EngineFailed("The model was unloaded. Load it again.")
+                raise EngineFailed(Told("gone"))
             self._count += 1
         try:
             yield

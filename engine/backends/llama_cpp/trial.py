@@ -138,9 +138,7 @@ class _Child:
         speed = ended.find("prefill_tokens_per_s")
         if ended.code == 0 and speed is not None:
             return TrialResult(options=self.options_used, prefill_tokens_per_s=speed)
-        if said := ended.find("error"):
-            raise _AttemptFailed(Told("trial-failed", detail=said))
-        raise _AttemptFailed(Told("trial-crashed", model=self._name, detail=str(ended)))
+        raise _AttemptFailed(ended.error() or Told("trial-crashed", model=self._name, detail=str(ended)))
 
 
 # -- remembered outcomes -----------------------------------------------------------------------------------------------

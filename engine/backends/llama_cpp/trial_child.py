@@ -17,7 +17,7 @@ from engine.backends.llama_cpp.model import RunOptions, supports_gpu
 from engine.backends.llama_cpp.streams import BLOCK_SIZE
 from engine.backends.llama_cpp.tokenizer import GgufTokenizer, LlamaTokenizer
 from engine.batch import Batch, BatchRow, Release, SamplingInput
-from engine.child import report, take_task
+from engine.child import report, report_error, take_task
 from engine.errors import EngineError
 from engine.lora import Adapter
 from engine.params import SamplingParams
@@ -41,7 +41,7 @@ def main() -> int:
             speed = _try_embedding(task, options) if task["pooling"] else _try(task, options)
         report(prefill_tokens_per_s=speed)
     except EngineError as error:
-        report(error=str(error))
+        report_error(error)
         return 1
     return 0
 

@@ -32,6 +32,7 @@ from engine.memory_plan import KvType
 from engine.params import SamplingParams
 from engine.proposer import Proposer
 from engine.step_sampler import StepSampler
+from engine.told import Told
 
 if TYPE_CHECKING:
     from engine.backends.torch.graph_decoder import GraphDecoder
@@ -145,7 +146,7 @@ class TorchBackend:
         if not batch.rows:
             return StepOutput([])
         if self._decoder is None or self._kv is None:
-            raise EngineFailed("The model was unloaded. Load it again.")
+            raise EngineFailed(Told("gone"))
         self._enter(batch.rows, self._kv)
         try:
             tokens = self._choose(batch.rows, self._decoder, self._kv)
