@@ -28,6 +28,7 @@ from ui.pages.library import library_page
 from ui.pages.model import model_page
 from ui.pages.models import models_page
 from ui.pages.settings import settings_page
+from ui.signatures import tell_signatures
 from ui.sockets import hold_sockets_to_their_pages
 from ui.stream import stream_routes
 from ui.theme import ASSETS
@@ -49,6 +50,7 @@ def install(app: FastAPI, services: Services) -> None:
     _forget_earlier_install()
     _make_pages(services)
     hold_sockets_to_their_pages()
+    tell_signatures()
     for language in languages().values():
         nicegui_words = cast(dict[str, dict[str, str]], translations)[NICEGUI_NAMES.get(language.code, language.code)]
         nicegui_words |= {
