@@ -1,6 +1,6 @@
 """One answer as server-sent events, from where its reader stands to its end. Used by ui/stream.py; on the event loop.
 
-    data: [offset, text]        at most 20 times a second; offsets are absolute, in UTF-16 units, as JavaScript counts
+    data: [offset, text]        at each beat (ui/beat.py); offsets are absolute, in UTF-16 units, as JavaScript counts
     event: thought              [offset, text] likewise, of what a model thinks before it answers
     event: state                what it waits for: {"title", "detail", "about_s", …}: chat-wait-… of the catalogue
     event: done                 what became of it: see `answer_state`
@@ -12,7 +12,6 @@ Where answers share a line, an event says which it is of: [offset, text, index],
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
@@ -23,9 +22,9 @@ from app.services.container import Services
 from app.services.engines import LoadWait
 from app.services.generation import Generation, GenerationState, utf16_length
 from store.tables import Message, MessageStatus, Model
+from ui.beat import Beat
 from ui.components.answer import answer_state
 
-MIN_INTERVAL_S = 0.05
 RETRY_MS = 1000
 SHORT_S = 2.0               # below this nothing is said of how long
 
@@ -39,9 +38,9 @@ class Place:
     thought: int = 0
 
 
-def answer_events(services: Services, message: Message, place: Place) -> AsyncGenerator[str, None]:
+def answer_events(services: Services, beat: Beat, message: Message, place: Place) -> AsyncGenerator[str, None]:
     generation = services.generations.get(message.id)
-    return followed(services, generation, place) if generation else _stored(services, message, place)
+    return followed(services, beat, generation, place) if generation else _stored(services, message, place)
 
 
 async def gone(index: int) -> AsyncGenerator[str, None]:
@@ -60,23 +59,26 @@ async def _stored(services: Services, message: Message, place: Place) -> AsyncGe
     yield _event("done", answer_state(message, await _model(services, message.model_id)), place.index)
 
 
-async def followed(services: Services, generation: Generation, place: Place) -> AsyncGenerator[str, None]:
+async def followed(
+    services: Services, beat: Beat, generation: Generation, place: Place
+) -> AsyncGenerator[str, None]:
     model = await _model(services, generation.model_id)
     shown: dict[str, Any] | None = None
     yield f"retry: {RETRY_MS}\n\n"
-    async for at, text in generation.follow(place.offset):
-        state = _waits_for(services, generation, model)
-        if state != shown:
-            shown = state
-            yield _event("state", {**state, "about_s": _about_s(services, generation)}, place.index)
-        thought_at, thought = generation.reasoning_from(place.thought)
-        if thought:
-            place.thought = thought_at + utf16_length(thought)
-            yield _pieces("thought", thought_at, thought, place.index)
-        if text:
-            yield _data(at, text, place.index)
-        if not generation.is_ended:
-            await asyncio.sleep(MIN_INTERVAL_S)
+    with beat.reader():
+        async for at, text in generation.follow(place.offset):
+            state = _waits_for(services, generation, model)
+            if state != shown:
+                shown = state
+                yield _event("state", {**state, "about_s": _about_s(services, generation)}, place.index)
+            thought_at, thought = generation.reasoning_from(place.thought)
+            if thought:
+                place.thought = thought_at + utf16_length(thought)
+                yield _pieces("thought", thought_at, thought, place.index)
+            if text:
+                yield _data(at, text, place.index)
+            if (text or thought) and not generation.is_ended:       # the first word waits for nothing
+                await beat.next()
     try:
         message = await services.chat.message(generation.user_id, generation.message_id)
     except NotFound:

@@ -29,6 +29,7 @@ from ui.pages.model import model_page
 from ui.pages.models import models_page
 from ui.pages.people import people_page
 from ui.pages.settings import settings_page
+from ui.signatures import tell_signatures
 from ui.sockets import drop_pages_of, hold_sockets_to_their_pages, owner_of
 from ui.stream import stream_routes
 from ui.theme import ASSETS
@@ -51,6 +52,7 @@ def install(app: FastAPI, services: Services) -> None:
     _make_pages(services)
     hold_sockets_to_their_pages()
     services.accounts.on_demoted(drop_pages_of)
+    tell_signatures()
     for language in languages().values():
         nicegui_words = cast(dict[str, dict[str, str]], translations)[NICEGUI_NAMES.get(language.code, language.code)]
         nicegui_words |= {

@@ -22,6 +22,7 @@ from app.errors import NotFound
 from app.services.container import Services
 from store.tables import Message, User
 from ui.answer_events import Place, answer_events, gone
+from ui.beat import Beat
 
 PING_INTERVAL_S = 15.0
 MAX_AT_ONCE = 100           # answers over one line
@@ -32,6 +33,7 @@ Numbers = Annotated[str, Query(pattern=r"^[0-9]{0,12}(,[0-9]{0,12})*$")]
 
 def stream_routes(services: Services) -> APIRouter:
     router = APIRouter(include_in_schema=False)
+    beat = Beat()
 
     @router.get("/ui/stream/{message_ids}")
     async def stream(
@@ -50,11 +52,11 @@ def stream_routes(services: Services) -> APIRouter:
             raise HTTPException(404)
         starts = zip(messages, _numbers(offset, len(ids)), _numbers(thought, len(ids)), strict=True)
         events = [
-            answer_events(services, message, Place(index, at, thought_at)) if message else gone(index)
+            answer_events(services, beat, message, Place(index, at, thought_at)) if message else gone(index)
             for index, (message, at, thought_at) in enumerate(starts)
         ]
         if len(ids) == 1 and last_event_id is not None and messages[0]:
-            events = [answer_events(services, messages[0], Place(0, last_event_id, 0))]
+            events = [answer_events(services, beat, messages[0], Place(0, last_event_id, 0))]
         return EventStream(events[0] if len(events) == 1 else together(events))
 
     return router

@@ -71,6 +71,7 @@ class Generation:
     first_message_id: str | None = None                     # the oldest that it could; None: all of them
     _text: Utf16Text = field(default_factory=Utf16Text)
     _reasoning: Utf16Text = field(default_factory=Utf16Text)
+    _num_changes: int = 0
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
@@ -82,16 +83,18 @@ class Generation:
         return self.state is GenerationState.ENDED
 
     def append(self, text: str, reasoning: str = "") -> None:
-        self.text += text
-        self.reasoning += reasoning
-        self._text.append(text)
-        self._reasoning.append(reasoning)
+        if text:
+            self.text += text
+            self._text.append(text)
+        if reasoning:
+            self.reasoning += reasoning
+            self._reasoning.append(reasoning)
         self.announce()
 
     def announce(self) -> None:
         """Wake the watchers."""
-        changed, self._changed = self._changed, asyncio.Event()
-        changed.set()
+        self._num_changes += 1
+        self._changed.set()
 
     def text_from(self, offset: int) -> tuple[int, str]:
         """Where it begins, and the text from there on; counted in UTF-16 code units, as JavaScript's `length` is."""
@@ -106,13 +109,15 @@ class Generation:
         A change of state comes with an empty text. Who is slow gets more at a time, never less in all.
         """
         while True:
-            changed, is_last = self._changed, self.is_ended
+            num_seen, is_last = self._num_changes, self.is_ended
             offset, text = self.text_from(offset)
             yield offset, text
             if is_last:
                 return
             offset += utf16_length(text)
-            await changed.wait()
+            if self._num_changes == num_seen:
+                self._changed.clear()       # who has not seen this change yet looks at the number, not at the event
+                await self._changed.wait()
 
 
 def utf16_length(text: str) -> int:

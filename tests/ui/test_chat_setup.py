@@ -12,10 +12,11 @@ from engine.backends.scripted import ScriptedBackend
 from engine.backends.scripted_tokenizer import CHATML_TEMPLATE, ByteTokenizer
 from store.tables import Conversation, UserRole, WhenFull
 from tests.ui.conftest import PARIS, Home, Person
-from tests.ui.using import click, elements, has, one, told, trigger, until
+from tests.ui.using import choose, click, elements, has, one, told, trigger, until
 from ui.components.answer import Answer
 from ui.components.composer import Composer
 from ui.components.drawer import Drawer
+from ui.components.menu_choices import MenuChoices
 from ui.components.menu_filter import MenuFilter
 from ui.components.parameters import ParameterForm
 from ui.components.prompt_form import PromptForm
@@ -54,11 +55,11 @@ async def test_a_preset_is_chosen_for_a_new_chat_and_changed_in_it(ada: Person) 
     await ada.home.services.presets.create(ada.id, "Pirate", PIRATE)
     tab = await ada.at("/")
     assert labelled(tab, "Chat settings")
-    click(tab, "Pirate")
+    choose(tab, "Pirate")
     await until(lambda: labelled(tab, "Chat settings, changed"))
     await ask(tab)
     assert ChatSetup.of(await only_chat(ada)).system_prompt == PIRATE.system_prompt
-    click(tab, "No preset")
+    choose(tab, "No preset")
     await until(lambda: labelled(tab, "Chat settings"))
     assert ChatSetup.of(await only_chat(ada)).is_plain
 
@@ -83,7 +84,7 @@ async def test_new_chats_with_a_model_begin_with_its_preset_until_one_is_chosen(
     tab = await ben.at("/")
     assert labelled(tab, "Chat settings")
     await services.model_settings.change("parrot", {"preset_id": preset.id})
-    click(tab, "Parrot")
+    choose(tab, "Parrot")
     await until(lambda: labelled(tab, "Chat settings, changed"))
     await ask(tab)
     setup = ChatSetup.of(await only_chat(ben))
@@ -91,7 +92,7 @@ async def test_new_chats_with_a_model_begin_with_its_preset_until_one_is_chosen(
     await tab.should_not_see("Pirate")                      # it is the admin's: only what it says is for all
 
     plain = await ben.at("/")
-    click(plain, "Parrot")
+    choose(plain, "Parrot")
     await until(lambda: labelled(plain, "Chat settings, changed"))
     trigger(one(plain, Drawer), "open")
     click(plain, "Reset all")
@@ -99,7 +100,7 @@ async def test_new_chats_with_a_model_begin_with_its_preset_until_one_is_chosen(
     own = await services.presets.create(ben.id, "Brief", ChatSetup(system_prompt="Be brief."))
     await services.presets.set_default(ben.id, own.id)
     third = await ben.at("/")
-    click(third, "Parrot")
+    choose(third, "Parrot")
     trigger(one(third, Drawer), "open")
     await until(lambda: values(third) == {"system_prompt": "Be brief."})
 
@@ -134,8 +135,7 @@ async def test_the_switch_for_thoughts_is_there_where_the_model_has_one(home: Ho
     tab = await ada.at("/")
     assert one(tab, Composer).props["reasoning"] is None
     await home.services.engines.load("thinker")
-    await until(lambda: [e for e in elements(tab, Element) if getattr(e, "text", "") == "Thinker"])
-    click(tab, "Thinker")
+    choose(tab, "Thinker")
     await until(lambda: one(tab, Composer).props["reasoning"] is True)
     trigger(one(tab, Composer), "think", False)
     await until(lambda: one(tab, Composer).props["reasoning"] is False)
@@ -143,11 +143,25 @@ async def test_the_switch_for_thoughts_is_there_where_the_model_has_one(home: Ho
     assert (await only_chat(ada)).parameters == {"reasoning": False}
 
 
-async def test_more_than_eight_models_can_be_searched(home: Home, ada: Person) -> None:
-    assert not has(await ada.at("/"), MenuFilter)
+async def test_more_than_eight_models_can_be_searched_in_a_menu_made_as_it_opens(home: Home, ada: Person) -> None:
+    few = await ada.at("/")
+    click(few, "Model: ")
+    assert not has(few, MenuFilter)
     for number in range(8):
         await home.shelf.put(home.services, f"model-{number}", "Hi")
-    assert has(await ada.at("/"), MenuFilter)
+    tab = await ada.at("/")
+    assert not has(tab, MenuChoices)
+    click(tab, "Model: ")
+    assert has(tab, MenuFilter)
+    assert len(one(tab, MenuChoices).props["items"]) == 9
+
+
+async def test_the_open_picker_follows_what_changes(home: Home, ada: Person) -> None:
+    tab = await ada.at("/")
+    click(tab, "Model: ")
+    await home.shelf.put(home.services, "parrot", "Hi")
+    await home.services.engines.load("parrot")
+    await until(lambda: "Parrot" in [item["name"] for item in one(tab, MenuChoices).props["items"]])
 
 
 async def test_a_prompt_is_offered_by_its_command_and_asks_for_its_variables(ada: Person, ben: Person) -> None:

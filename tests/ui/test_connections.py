@@ -12,8 +12,9 @@ from nicegui.testing import User
 from app.services.connections import Entered
 from tests.engine.upstream import KEY, Upstream
 from tests.ui.conftest import Home, Person
-from tests.ui.using import click, elements, one, trigger, until
+from tests.ui.using import choose, click, elements, one, trigger, until
 from ui.components.composer import Composer
+from ui.components.menu_choices import MenuChoices
 
 
 @pytest.fixture
@@ -144,14 +145,15 @@ async def test_a_chat_says_before_and_after_that_words_leave(home: Home, ben: Pe
     await home.services.connections.add(entered(upstream))
     tab = await ben.at("/")
     assert "Nothing you write leaves this computer." in texts(tab)
-    assert any("Elsewhere, over Office" in text for text in texts(tab))
-    click(tab, "big")
+    choose(tab, "big")
+    of_models, *_ = elements(tab, MenuChoices)
+    assert any("Elsewhere, over Office" in item["about"] for item in of_models.props["items"])
     leaves = "What you write goes to Office and leaves this computer."
     await until(lambda: leaves in texts(tab))
     assert "Nothing you write leaves this computer." not in texts(tab)
     composer = next(iter(elements(tab, Composer)))
     assert composer.props["placeholder"] == "Ask anything. It goes to Office."
-    click(tab, "SmolLM2 135M Instruct")
+    choose(tab, "SmolLM2 135M Instruct")
     await until(lambda: "Nothing you write leaves this computer." in texts(tab))
 
 

@@ -21,6 +21,7 @@ from tests.engine.tiny_lora import random_factors, write_tiny_adapter
 from tests.ui.conftest import Home, Person
 from tests.ui.using import click, elements, has, one, trigger, until
 from ui.components.memory_card import Memory, Share
+from ui.components.menu_choices import MenuChoices
 
 
 def _texts(tab: User) -> list[str]:
@@ -128,6 +129,8 @@ async def test_a_model_that_embeds_is_shown_as_such_and_not_offered_for_chats(ho
     texts = _texts(await ada.at("/models"))
     assert {"Vectors", "Embeddings", "50 for each text"} <= set(texts)
     assert "Set as default" not in texts
-    chat = _texts(await ada.at("/"))
-    assert "SmolLM2 135M Instruct" in chat
-    assert "Vectors" not in chat
+    tab = await ada.at("/")
+    click(tab, "Model: ")
+    offered = {item["name"] for choices in elements(tab, MenuChoices) for item in choices.props["items"]}
+    assert "SmolLM2 135M Instruct" in offered
+    assert "Vectors" not in offered

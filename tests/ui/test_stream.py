@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, MutableMapping
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
 
-import ui.answer_events
 import ui.stream
 from app.services.generation import Generation, GenerationState, utf16_length
 from engine.backends.scripted import ScriptedBackend
@@ -17,6 +17,7 @@ from engine.backends.scripted_tokenizer import THINKING_TEMPLATE, ByteTokenizer
 from store.tables import MessageStatus
 from tests.ui.conftest import PARIS, Home, Person
 from ui.answer_events import Place, followed
+from ui.beat import Beat
 from ui.stream import EventStream
 
 FAMILY = "👨‍👩‍👧‍👦 漢字 ñ"
@@ -132,12 +133,11 @@ async def test_another_persons_answer_does_not_exist(ada: Person, ben: Person, h
         assert (await nobody.get(f"/ui/stream/{answer_id}", headers={"Accept": "*/*"})).status_code == 401
 
 
-async def test_while_it_waits_it_says_what_for(ada: Person, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ui.answer_events, "MIN_INTERVAL_S", 0)
+async def test_while_it_waits_it_says_what_for(ada: Person) -> None:
     answer_id = await _answer(ada, "What is the capital of France?")
     message = await ada.home.services.chat.message(ada.id, answer_id)
     generation = Generation(answer_id, message.conversation_id, ada.id, message.model_id or "")
-    events = followed(ada.home.services, generation, Place())
+    events = followed(ada.home.services, Beat(0), generation, Place())
 
     async def next_event() -> tuple[str, Any, str | None]:
         while not (found := _events(await anext(events))):
@@ -166,15 +166,14 @@ async def test_while_it_waits_it_says_what_for(ada: Person, monkeypatch: pytest.
     assert (await next_event())[0] == "done"
 
 
-async def test_a_long_answer_costs_bytes_by_its_length_only(ada: Person, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ui.answer_events, "MIN_INTERVAL_S", 0)
+async def test_a_long_answer_costs_bytes_by_its_length_only(ada: Person) -> None:
     answer_id = await _answer(ada, "What is the capital of France?")
     message = await ada.home.services.chat.message(ada.id, answer_id)
 
     async def num_bytes(num_tokens: int) -> int:
         generation = Generation(answer_id, message.conversation_id, ada.id, message.model_id or "")
         generation.state = GenerationState.WRITING
-        events = followed(ada.home.services, generation, Place())
+        events = followed(ada.home.services, Beat(0), generation, Place())
         total = 0
         for _ in range(num_tokens):
             generation.append(" word")
@@ -207,3 +206,35 @@ async def test_a_silent_line_is_kept_alive(monkeypatch: pytest.MonkeyPatch) -> N
     head, *lines = sent
     assert head == b"" and lines[0] == lines[1] == b": ping\n\n"
     assert [line for line in lines if line != b": ping\n\n"] == [b"data: 1\n\n", b""]
+
+
+async def test_the_more_read_the_longer_the_pieces() -> None:
+    beat = Beat()
+    with ExitStack() as readers:
+        intervals_s = []
+        for _ in range(200):
+            readers.enter_context(beat.reader())
+            intervals_s.append(beat.interval_s)
+    assert (intervals_s[0], intervals_s[49], intervals_s[-1]) == (0.05, 0.1, 0.2)
+    assert intervals_s == sorted(intervals_s)
+    assert beat.interval_s == 0.05
+
+
+async def test_each_reader_of_one_answer_hears_all_of_it() -> None:
+    generation, beat = Generation("m", "c", "u", "model"), Beat(0.01)
+
+    async def read(*, is_slow: bool) -> str:
+        heard = ""
+        async for _, text in generation.follow():
+            heard += text
+            if is_slow and not generation.is_ended:
+                await beat.next()
+        return heard
+
+    reading = [asyncio.create_task(read(is_slow=is_slow)) for is_slow in (False, True, False)]
+    for word in FAMILY.split():
+        generation.append(word)
+        await beat.next()
+    generation.state = GenerationState.ENDED
+    generation.announce()
+    assert await asyncio.gather(*reading) == [FAMILY.replace(" ", "")] * 3

@@ -10,6 +10,8 @@ from nicegui.element import Element
 from nicegui.events import GenericEventArguments, handle_event
 from nicegui.testing import User
 
+from ui.components.menu_choices import MenuChoices
+
 E = TypeVar("E", bound=Element)
 
 PATIENCE_S = 10
@@ -52,6 +54,15 @@ def _clickable(element: Element) -> Element | None:
         if any(listener.type.split(".")[0] == "click" for listener in each._event_listeners.values()):
             return each
     return None
+
+
+def choose(tab: User, name: str) -> None:
+    """In the chat's picker of models and presets, which is made as it opens."""
+    click(tab, "Model: ")
+    offered = [(menu, item) for menu in elements(tab, MenuChoices) for item in menu.props["items"]]
+    found = [(menu, item["id"]) for menu, item in offered if item["name"] == name]
+    assert len(found) == 1, f"{len(found)} choices are called {name!r}"
+    trigger(found[0][0], "choose", found[0][1])
 
 
 def told(tab: User, word: str) -> list[str]:

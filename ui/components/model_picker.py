@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from nicegui.element import Element
 
@@ -11,6 +13,7 @@ from app.services.models import Absence, ModelEntry
 from store.tables import Preset
 from ui.components.elements import icon, menu, tag
 from ui.components.far import far_mark
+from ui.components.menu_choices import MenuChoices
 from ui.components.menu_filter import MenuFilter
 from ui.language import t
 from ui.words import speed
@@ -19,8 +22,30 @@ MANY = 8            # models; with more of them there is a field to find one
 DOTS = {ModelState.READY: "", ModelState.LOADING: "hot", ModelState.DRAINING: "hot", ModelState.FAILED: "bad"}
 
 
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What there is to choose from, and what is chosen."""
+
+    entries: Sequence[ModelEntry] = ()
+    chosen_id: str | None = None
+    presets: Sequence[Preset] = ()
+    preset_id: str | None = None
+    speeds: Mapping[str, float] = field(default_factory=dict)       # tokens a second of models elsewhere
+
+    @property
+    def chosen(self) -> ModelEntry | None:
+        return next((entry for entry in self.entries if entry.model.id == self.chosen_id), None)
+
+    @property
+    def preset(self) -> Preset | None:
+        return next((preset for preset in self.presets if preset.id == self.preset_id), None)
+
+
 class ModelPicker:
-    """Owns what stands in the button and the menu; the page says what there is and which is chosen."""
+    """Owns what stands in the button and the menu; the page says what there is and which is chosen.
+
+    The menu is made when it is opened: for five hundred models each page would wait, and few look at them.
+    """
 
     def __init__(
         self, on_choose: Callable[[str], Awaitable[None]], on_preset: Callable[[str | None], Awaitable[None]], *,
@@ -31,17 +56,19 @@ class ModelPicker:
         self._on_preset = on_preset
         self._sees_models = sees_models
         self._last: object = None
-        self._speeds: Mapping[str, float] = {}
-        with tag("button", "nk-picker", type="button", aria_haspopup="menu"):
+        self._offer = Offer()
+        with tag("button", "nk-picker", type="button", aria_haspopup="menu") as button:
             tag("span", "nk-sr", t("picker-model"))
             self._button = tag("span", "nk-row nk-ell")
             icon("chevron-down", 16)
             with menu("bottom left", "top left") as popup:
-                popup.props(remove="auto-close")        # the field of a long list is in it
+                popup.props("no-parent-event", remove="auto-close")        # the field of a long list is in it
                 self._popup = popup
                 self._menu = tag("div")
+        button.on("click", self._open_or_close, args=[])
 
     def open(self) -> None:
+        self._fill()
         self._popup.open()
 
     def show(
@@ -62,36 +89,45 @@ class ModelPicker:
         )
         if now == self._last:
             return
-        self._last, self._speeds = now, speeds
-        preset = next((preset for preset in presets if preset.id == preset_id), None)
+        offer = Offer(entries, chosen.model.id if chosen else None, presets, preset_id, speeds)
+        self._last, self._offer = now, offer
         self._button.clear()
         with self._button:
-            self._show_chosen(chosen, absence, preset)
+            self._show_chosen(offer.chosen, absence, offer.preset)
+        if self._popup.value:
+            self._fill()
+
+    def _open_or_close(self) -> None:
+        if not self._popup.value:
+            self._fill()
+        self._popup.toggle()
+
+    def _fill(self) -> None:
+        offer = self._offer
         self._menu.clear()
         with self._menu:
-            if len(entries) > MANY:
+            if is_long := len(offer.entries) > MANY:
                 MenuFilter(t("picker-find"))
-            with tag("div", "nk-menu-long", role="group", aria_label=t("picker-models")):
-                for entry in entries:
-                    self._model(entry, is_chosen=entry is chosen)
-            if entries:
+            models = [self._model(entry, is_chosen=entry is offer.chosen) for entry in offer.entries]
+            MenuChoices(t("picker-models"), models, self._choose_model, finds=is_long)
+            if offer.entries:
                 tag("hr")
-            if presets:
-                self._presets(presets, preset)
+            if offer.presets:
+                none = _choice("", t("picker-no-preset"), is_chosen=offer.preset is None)
+                presets = [_choice(each.id, each.name, is_chosen=each is offer.preset) for each in offer.presets]
+                MenuChoices(t("picker-presets"), [none, *presets], self._choose_preset, has_heading=True)
                 tag("hr")
             if self._sees_models:
-                _link("/models", "box", t("picker-all") if entries else t("picker-add"))
+                _link("/models", "box", t("picker-all") if offer.entries else t("picker-add"))
             _link("/library", "sliders-horizontal", t("picker-library"))
 
-    def _presets(self, presets: Sequence[Preset], chosen: Preset | None) -> None:
-        with tag("div", "nk-menu-long", role="group", aria_label=t("picker-presets")):
-            tag("div", "nk-group", t("picker-presets"))
-            self._item(t("picker-no-preset"), "", lambda: self._on_preset(None), is_chosen=chosen is None)
-            for preset in presets:
-                self._preset(preset, is_chosen=preset is chosen)
+    async def _choose_model(self, model_id: str) -> None:
+        self._popup.close()
+        await self._on_choose(model_id)
 
-    def _preset(self, preset: Preset, *, is_chosen: bool) -> None:
-        self._item(preset.name, "", lambda: self._on_preset(preset.id), is_chosen=is_chosen)
+    async def _choose_preset(self, preset_id: str) -> None:
+        self._popup.close()
+        await self._on_preset(preset_id or None)
 
     def _show_chosen(self, chosen: ModelEntry | None, absence: Absence | None, preset: Preset | None) -> None:
         if absence is not None:
@@ -113,40 +149,21 @@ class ModelPicker:
         elif about:
             tag("small", "nk-hide-xs", about)
 
-    def _model(self, entry: ModelEntry, *, is_chosen: bool) -> None:
+    def _model(self, entry: ModelEntry, *, is_chosen: bool) -> dict[str, Any]:
         model = entry.model
         about = t("picker-starter-long") if model.is_starter else model.quantisation
         if entry.is_elsewhere:
-            rate = self._speeds.get(model.id)
+            rate = self._offer.speeds.get(model.id)
             where = t("picker-elsewhere", connections=", ".join(entry.connections))
             about = ". ".join(filter(None, (where, model.quantisation, speed(rate) if rate else "")))
-        self._item(
-            model.name, ". ".join(filter(None, (about, _state(entry)))), lambda: self._on_choose(model.id),
-            is_chosen=is_chosen, entry=entry,
-        )
+        return {
+            **_choice(model.id, model.name, ". ".join(filter(None, (about, _state(entry)))), is_chosen=is_chosen),
+            "dot": {"kind": _dot_kind(entry), "word": _state(entry)}, "isFar": entry.is_elsewhere,
+        }
 
-    def _item(
-        self, name: str, about: str, choose: Callable[[], Awaitable[None]], *, is_chosen: bool,
-        entry: ModelEntry | None = None,
-    ) -> None:
-        async def close_and_choose() -> None:
-            self._popup.close()
-            await choose()
 
-        classes = "nk-nav nk-model" if entry is not None else "nk-nav"
-        with tag("button", classes, type="button", role="menuitemradio",
-                 aria_checked="true" if is_chosen else "false").on("click", close_and_choose) as item:
-            if entry is not None:
-                item.props("data-nk-filter")
-                _dot(entry)
-            with tag("span", "nk-grow nk-ell"):
-                tag("span", text=name)
-                if entry is not None and entry.is_elsewhere:
-                    far_mark()
-                if about:
-                    tag("small", "", about)
-            if is_chosen:
-                icon("check", 16)
+def _choice(choice_id: str, name: str, about: str = "", *, is_chosen: bool) -> dict[str, Any]:
+    return {"id": choice_id, "name": name, "about": about, "isChosen": is_chosen}
 
 
 def _link(href: str, icon_name: str, text: str) -> None:
@@ -161,9 +178,12 @@ def _state(entry: ModelEntry) -> str:
     return t(f"picker-state-{entry.status.state.replace('_', '-')}")
 
 
-def _dot(entry: ModelEntry) -> Element:
-    kind = DOTS.get(entry.status.state, "idle")
+def _dot_kind(entry: ModelEntry) -> str:
     if entry.is_elsewhere:
-        kind = "bad" if entry.is_failing else ""
+        return "bad" if entry.is_failing else ""
+    return DOTS.get(entry.status.state, "idle")
+
+
+def _dot(entry: ModelEntry) -> Element:
     word = _state(entry)
-    return tag("span", f"nk-dot {kind}".strip(), title=word, role="img", aria_label=word)
+    return tag("span", f"nk-dot {_dot_kind(entry)}".strip(), title=word, role="img", aria_label=word)

@@ -1,6 +1,6 @@
 // Colours for code. While a block grows only its end is gone over again, from the last line at which nothing was open.
 import { cleanCode } from "./clean.js";
-import { hljs } from "./languages.js";
+import { hljs, knows } from "./languages.js";
 
 const MAX_CHARS = 200_000; // longer code is shown in one colour
 const MAX_LINE_CHARS = 10_000; // so is code with a longer line: thousands of colours in one line take a browser seconds to lay out
@@ -9,7 +9,7 @@ const MAX_OPEN_CHARS = 12_000; // a comment as long as this: what follows waits 
 
 /** A fragment of coloured code. */
 export function highlighted(code, language) {
-  if (!canColour(language) || code.length > MAX_CHARS || hasLongLine(code)) return plain(code);
+  if (!language || !knows(language) || code.length > MAX_CHARS || hasLongLine(code)) return plain(code);
   return cleanCode(hljs.highlight(code, { language, ignoreIllegals: true }).value);
 }
 
@@ -17,10 +17,6 @@ function plain(code) {
   const fragment = document.createDocumentFragment();
   fragment.append(code);
   return fragment;
-}
-
-function canColour(language) {
-  return Boolean(language && hljs.getLanguage(language));
 }
 
 function hasLongLine(code) {
