@@ -220,6 +220,8 @@ SCENES = (
     Scene("library-editor", "/library", in_turn(clicked(".nk-lib-open"), seen(".nk-editor"))),
     Scene("library-preset", "/library", in_turn(clicked(".nk-lib-open", last=True), seen(".nk-editor"))),
     Scene("models", "/models", is_main=True),
+    Scene("measure", "/models/bench", is_main=True),
+    Scene("elsewhere", "/models", in_turn(clicked("text=Add a connection"), seen(".nk-connection"))),
     Scene("people", "/people", is_main=True),
     Scene("people-menu", "/people", in_turn(clicked("[aria-label='More for Tomas Brandt']"), seen(".q-menu"))),
     Scene("people-add", "/people", in_turn(clicked(".nk-title .nk-btn"), seen(".nk-account"))),

@@ -12,9 +12,12 @@ from pathlib import Path
 
 from sqlmodel import Session, select
 
+from app.services.bench_figures import Figure, Level
+from store import connections, settings
 from store.database import Database
 from store.tables import (
     ApiKey,
+    Benchmark,
     Conversation,
     ConversationTag,
     Folder,
@@ -46,6 +49,10 @@ OFFICE = (      # name, role, active, last here so many hours ago
     ("Tomas Brandt", UserRole.USER, True, 3), ("Anouk de Vries", UserRole.USER, True, 27),
     ("Jonas Ahlers", UserRole.USER, False, 900), ("Lea", UserRole.USER, True, None),
 )
+BENCHED = (     # run, quantisation, days ago, llama.cpp, tokens a second by how many ask
+    ("r1", "Q4_K_M", 60, "0.3.36", (11.2, 19.8, 33.1, 46.0)), ("r2", "Q4_K_M", 26, "0.3.40", (9.8, 17.3, 29.0, 40.2)),
+    ("r3", "Q4_K_M", 1, "0.3.41", (11.4, 20.1, 33.9, 46.8)), ("r3", "Q8_0", 1, "0.3.41", (6.9, 13.1, 24.8, 38.2)),
+)
 KEYS = (("Mira Kern", "Shop scripts", 2), ("Anouk de Vries", "Editor", 190), ("Tomas Brandt", "Laptop", None))
 
 
@@ -56,6 +63,7 @@ def furnish(database_path: Path, name: str) -> None:
             user = session.exec(select(User).where(User.name == name)).one()
             _furnish(session, user.id)
             _fill_office(session)
+            _fill_bench(session)
     finally:
         database.close()
 
@@ -98,6 +106,33 @@ def _fill_office(session: Session) -> None:
             created_at=at - timedelta(days=60 - number),
             last_used_at=None if hours is None else at - timedelta(hours=hours),
         ))
+
+
+def _fill_bench(session: Session) -> None:
+    """Two models beside each other, and an update between two runs of one that made it slower."""
+    at, costs = now(), {"watts": 65, "kwh_price": 0.32, "per_month": 12, "api_price": 0.6}
+    settings.set_of_system(session, "costs", costs)
+    connections.set_allowed(session, True)
+    for run, quantisation, days, release, speeds in BENCHED:
+        levels = [_level(2**step, speed, 0.41 * 1.75**step) for step, speed in enumerate(speeds)]
+        session.add(Benchmark(
+            run_id=run, created_at=at - timedelta(days=days), app_version="0.1.0", machine="AMD Ryzen 7 7840U, 8 cores",
+            model_id=f"qwen3-8b-{quantisation.lower()}", model_name="Qwen3 8B", model_version=VERSION,
+            quantisation=quantisation, backend=f"llama.cpp {release}", device="cpu", gpu_layers=0, num_threads=8,
+            context_tokens=8192, max_num_seqs=8, kv_type="f16", prompts_hash="staged", prompts_source="own",
+            num_prompts=4, max_tokens=128, repetitions=3, levels=levels,
+        ))
+
+
+def _level(concurrency: int, speed: float, wait_s: float) -> dict[str, object]:
+    def figure(value: float) -> Figure:
+        return Figure(value, value * 0.95, value * 1.05)
+
+    answer_s = concurrency / speed
+    return Level(
+        concurrency, figure(speed), figure(speed / concurrency), figure(wait_s), figure(wait_s * 1.8),
+        figure(answer_s), figure(answer_s * 2.3), 76.0, 0, 0, 0.0, max(4, concurrency), 3,
+    ).to_values()
 
 
 def _furnish(session: Session, user_id: str) -> None:
