@@ -20,9 +20,9 @@ STEP_S = 0.002              # of each token: layers wait for one another, and a 
 
 # Of torch on CUDA, by the format of its matrices: the part of the card's bandwidth that is used while they are read;
 # numbers in few bits wait for being unpacked. With the launches of a step it gives what was measured on an H200 (4.25
-# TB/s): an 8B of 15.0 GB a token 221 tokens/s in bf16, 295 in INT8, 249 in INT4; a 0.6B of 1.2 GB 914.
-GPU_STEP_S = 0.0008
-GPU_SHARES = {"": 0.95, "int8": 0.75, "fp8": 0.59, "int4": 0.39}
+# TB/s): an 8B of 15.0 GB a token 237 tokens/s in bf16, 295 in INT8, 249 in INT4; a 0.6B of 1.2 GB 1101.
+GPU_STEP_S = 0.00062
+GPU_SHARES = {"": 0.98, "int8": 0.70, "fp8": 0.56, "int4": 0.37}
 
 _ROWS_ONLY = ("token_embd.weight", "per_layer_token_embd.weight")       # of these a token reads its own row
 _CHUNK_NUMBERS = 1 << 20     # of eight bytes: read in one go, while nobody waits for the GIL
