@@ -12,7 +12,6 @@ the product. One row alone is no work for the tensor cores, and sums its squares
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -21,7 +20,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from engine.backends.torch.kernels import enter
+from engine.backends.torch.kernels import Card, enter
 
 MOST_ROWS: Final = 64
 _COLUMNS: Final = 64                # of the residual, whose squares are summed together; rows of weights a program
@@ -173,11 +172,12 @@ def _few_rows(
 
 
 class FewRowProducts:
-    """Owner of what its kernels leave for each other. `matrices` [out, in]: all that are asked for, of each shape."""
+    """Owner of what its kernels leave for each other: only products into the residual, `columns` wide, are split."""
 
-    def __init__(self, matrices: Iterable[Tensor], eps: float, device: torch.device) -> None:
+    def __init__(self, columns: int, eps: float, card: Card, device: torch.device) -> None:
         self._eps = eps
-        num_tiles = max(triton.cdiv(len(each), _COLUMNS) for each in matrices)
+        self._card = card
+        num_tiles = triton.cdiv(columns, _COLUMNS)
         size = num_tiles * _COLUMNS * MOST_ROWS * _MOST_SPLITS
         self._partial = torch.empty(size, dtype=torch.float32, device=device)
         self._counters = torch.zeros(num_tiles, dtype=torch.int32, device=device)
@@ -223,13 +223,15 @@ class FewRowProducts:
                 num_warps=warps, **kinds,
             )
             return
+        at_once = max(16, triton.next_power_of_2(rows))
         plan = _few_rows_plan(rows, size_out, size_in, gates=GATES, adds=ADDS)
+        stage_bytes = ((2 if GATES else 1) * _COLUMNS + at_once) * plan.tile_in * matrix.element_size()
         _few_rows[(triton.cdiv(size_out, _COLUMNS), plan.splits)](
             x, matrix, bias_or_any, out, next_norm, residual.scaled, residual.squares,
             self._partial, self._counters, rows, self._eps, size_out, SIZE_IN=size_in,
-            EVEN=size_out % _COLUMNS == 0, AT_ONCE=max(16, triton.next_power_of_2(rows)), TILE_OUT=_COLUMNS,
+            EVEN=size_out % _COLUMNS == 0, AT_ONCE=at_once, TILE_OUT=_COLUMNS,
             TILE_IN=plan.tile_in, SPLITS=plan.splits, SUMS=len(residual.squares), MOST=MOST_ROWS, num_warps=4,
-            num_stages=plan.stages, **kinds,
+            num_stages=self._card.num_stages(plan.stages, stage_bytes), **kinds,
         )
 
 

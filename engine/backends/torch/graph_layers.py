@@ -13,7 +13,7 @@ from torch import Tensor
 
 from engine.backends.torch.decoder import Decoder
 from engine.backends.torch.few_rows import MOST_ROWS, FewRowProducts, Residual
-from engine.backends.torch.kernels import Likeliest, add_norm, enter, linear, rotate_and_write, silu_mul
+from engine.backends.torch.kernels import Card, Likeliest, add_norm, enter, linear, rotate_and_write, silu_mul
 from engine.backends.torch.paged_attention import PagedAttention, Turning
 from engine.backends.torch.paged_kv import BLOCK_SIZE, PagedKv
 from engine.backends.torch.quantised_kernels import product
@@ -47,11 +47,11 @@ class GraphLayers:
         self.logits = torch.empty(max_rows, config.vocab_size, dtype=torch.float32, device=device)
         self.best = torch.zeros(max_rows, dtype=torch.int64, device=device)
         self._find_best = Likeliest(max_rows, config.vocab_size, device)
-        processors = torch.cuda.get_device_properties(device).multi_processor_count
-        self._attend = PagedAttention(max_rows, config.num_heads, kv_heads, head_dim, processors, device)
-        matrices = _plain_matrices(weights)
-        self._few = FewRowProducts(matrices, config.norm_eps, device) if matrices else None
-        self._residual = Residual.empty(config.hidden_size, dtype, device) if matrices else None
+        card = Card.of(device)
+        self._attend = PagedAttention(max_rows, config.num_heads, kv_heads, head_dim, card, device)
+        is_plain = _is_plain(weights)
+        self._few = FewRowProducts(config.hidden_size, config.norm_eps, card, device) if is_plain else None
+        self._residual = Residual.empty(config.hidden_size, dtype, device) if is_plain else None
 
     def step(self, inputs: Tensor, *, are_each_anothers: bool) -> None:
         """`inputs` int32 [3, rows]: tokens, or -1 - i for what the last step chose for its row i; positions; slots.
@@ -120,15 +120,10 @@ class GraphLayers:
         return mixed
 
 
-def _plain_matrices(weights: Weights) -> list[Tensor]:
-    """All of one layer, and the head. None, where any is quantised, or of a shape that kernels do not take."""
-    found = [
-        matrix for layer in weights.layers for matrix in (layer.qkv, layer.out, layer.gate_up, layer.down)
-        if isinstance(matrix, Tensor) and FewRowProducts.fits(matrix)
-    ]
-    if len(found) < 4 * len(weights.layers) or not FewRowProducts.fits(weights.head):
-        return []
-    return [*found[:4], weights.head]
+def _is_plain(weights: Weights) -> bool:
+    """No matrix is quantised, and all are of shapes that kernels take."""
+    matrices = [each for layer in weights.layers for each in (layer.qkv, layer.out, layer.gate_up, layer.down)]
+    return all(isinstance(each, Tensor) and FewRowProducts.fits(each) for each in (*matrices, weights.head))
 
 
 def _plain(matrix: object) -> Tensor:

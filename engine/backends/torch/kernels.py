@@ -10,6 +10,8 @@ step; products of few rows have kernels of their own, few_rows.py.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import torch
 import torch.nn.functional as F
 import triton
@@ -20,6 +22,26 @@ from engine.backends.torch.paged_kv import BLOCK_SIZE, LEAST_SCALE
 
 MANY_ROWS = 64              # fill the device, though a program has eight heads
 LOGITS_AT_ONCE = 4096
+_SPARE_BYTES = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """What of a GPU decides how kernels are laid out on it."""
+
+    num_processors: int
+    shared_bytes: int           # of each
+
+    @classmethod
+    def of(cls, device: torch.device) -> Card:
+        facts = torch.cuda.get_device_properties(device)
+        return cls(facts.multi_processor_count, facts.shared_memory_per_multiprocessor)
+
+    def num_stages(self, wanted: int, stage_bytes: int) -> int:
+        """How many tiles may wait for their turn in a processor's shared memory: a laptop's has less than half of an
+        H200's.
+        """
+        return max(1, min(wanted, (self.shared_bytes - _SPARE_BYTES) // stage_bytes))
 
 
 @triton.jit

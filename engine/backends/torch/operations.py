@@ -189,11 +189,11 @@ class CudaOperations(PlainOperations):
 
     def _paged(self, device: torch.device) -> PagedAttention:
         if self._attention is None:
-            from engine.backends.torch.paged_attention import PagedAttention  # noqa: PLC0415 - as above
+            from engine.backends.torch.kernels import Card  # noqa: PLC0415 - as above
+            from engine.backends.torch.paged_attention import PagedAttention  # noqa: PLC0415
 
-            processors = torch.cuda.get_device_properties(device).multi_processor_count
-            config = self._config
+            card, config = Card.of(device), self._config
             self._attention = PagedAttention(
-                processors, config.num_heads, config.num_kv_heads, config.head_dim, processors, device
+                card.num_processors, config.num_heads, config.num_kv_heads, config.head_dim, card, device
             )
         return self._attention

@@ -16,7 +16,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from engine.backends.torch.kernels import turned_heads
+from engine.backends.torch.kernels import Card, turned_heads
 from engine.backends.torch.paged_kv import BLOCK_SIZE
 
 KEYS_AT_ONCE = 64           # tokens that a program reads in one go: four blocks
@@ -145,13 +145,12 @@ class PagedAttention:
     """
 
     def __init__(
-        self, max_rows: int, num_heads: int, num_kv_heads: int, head_dim: int, num_processors: int,
-        device: torch.device,
+        self, max_rows: int, num_heads: int, num_kv_heads: int, head_dim: int, card: Card, device: torch.device
     ) -> None:
         self._num_heads = num_heads
-        self._num_processors = num_processors
+        self._card = card
         # A row more than these is never split, since one head of each fills the device.
-        most_split = min(max_rows, num_processors)
+        most_split = min(max_rows, card.num_processors)
         self._partial = torch.empty(most_split * num_heads * MAX_SPLITS * head_dim, dtype=torch.float32, device=device)
         self._sums = torch.empty(most_split * num_heads * MAX_SPLITS * 2, dtype=torch.float32, device=device)
         self._counters = torch.zeros(most_split * num_kv_heads, dtype=torch.int32, device=device)
@@ -167,6 +166,7 @@ class PagedAttention:
         rows, kv_heads, head_dim = qkv.shape[0], cache.shape[1], cache.shape[-1]
         group = triton.next_power_of_2(self._num_heads // kv_heads)
         splits, warps, stages = self._plan(rows, kv_heads)
+        stage_bytes = 2 * KEYS_AT_ONCE * head_dim * max(cache.element_size(), qkv.element_size())
         cos, sin = turning.rotary if turning is not None else (out, out)
         q_weight, k_weight = turning.norms if turning is not None and turning.norms is not None else (out, out)
         _attend[(kv_heads, splits, rows)](
@@ -177,11 +177,11 @@ class PagedAttention:
             GROUP=max(16, group), FEW=group, CHUNK=KEYS_AT_ONCE, SPLITS=splits,
             CAPS=softcap is not None, WINDOWS=window is not None, QUANTISED=scales is not None,
             TURNS=turning is not None, NORMS=turning is not None and turning.norms is not None,
-            num_warps=warps, num_stages=stages,
+            num_warps=warps, num_stages=self._card.num_stages(stages, stage_bytes),
         )
 
     def _plan(self, rows: int, kv_heads: int) -> tuple[int, int, int]:
         """(splits, warps, stages), as they were fastest on one H200."""
-        wanted = 2 * self._num_processors // (rows * kv_heads)
+        wanted = 2 * self._card.num_processors // (rows * kv_heads)
         splits = min(MAX_SPLITS, 1 << (wanted.bit_length() - 1)) if wanted > 1 else 1
         return splits, 4 if splits > 1 else 2, 3 if splits == MAX_SPLITS else 4

@@ -44,7 +44,9 @@ def decoder(monkeypatch: pytest.MonkeyPatch) -> Decoder:
     monkeypatch.setattr(torch.Tensor, "pin_memory", lambda self: self)
     monkeypatch.setattr(torch.cuda, "Event", _Event)
     monkeypatch.setattr(
-        torch.cuda, "get_device_properties", lambda device: SimpleNamespace(multi_processor_count=4)
+        torch.cuda, "get_device_properties", lambda device: SimpleNamespace(
+            multi_processor_count=4, shared_memory_per_multiprocessor=100 << 10
+        ),
     )
     monkeypatch.setattr(
         GraphDecoder, "_capture", lambda self, size, are_each_anothers: SimpleNamespace(

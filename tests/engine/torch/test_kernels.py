@@ -23,6 +23,7 @@ from engine.backends.torch import few_rows, kernels, paged_attention, quantised_
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 DTYPE = torch.bfloat16 if DEVICE.type == "cuda" else torch.float32
 CLOSE = {"rtol": 2e-2, "atol": 2e-2} if DEVICE.type == "cuda" else {"rtol": 1e-4, "atol": 1e-4}
+CARD = kernels.Card.of(DEVICE) if DEVICE.type == "cuda" else kernels.Card(132, 228 << 10)
 CONFIG = DecoderConfig(
     family="llama", hidden_size=256, intermediate_size=96, num_layers=1, num_heads=8, num_kv_heads=2, head_dim=64,
     vocab_size=99, context_length=512, norm_eps=1e-5, layers=(Attention(rope=Rope()),),
@@ -78,7 +79,7 @@ def test_products_of_few_rows_with_norm_gate_and_residual(rows: int, hidden: int
     tokens = torch.arange(rows, dtype=torch.int32, device=DEVICE)
     tokens[0] = -1 - 3                  # the one that was chosen for row 3
     whole = few_rows.Residual.empty(hidden, DTYPE, DEVICE)
-    few, residual = few_rows.FewRowProducts([gate_up, down, head], 1e-5, DEVICE), whole.first(rows)
+    few, residual = few_rows.FewRowProducts(hidden, 1e-5, CARD, DEVICE), whole.first(rows)
     taken = tokens.long()
     taken[0] = 13
 
@@ -100,6 +101,11 @@ def test_products_of_few_rows_with_norm_gate_and_residual(rows: int, hidden: int
         logits = torch.empty(rows, 99, dtype=torch.float32, device=DEVICE)
         few.normed_product(residual, head, None, logits)
         torch.testing.assert_close(logits, _normed(added, wide_norms[1]) @ head.float().T, **CLOSE)
+
+
+def test_a_small_card_holds_fewer_tiles_at_once() -> None:
+    card = kernels.Card(20, 100 << 10)
+    assert [card.num_stages(5, size << 10) for size in (16, 24, 32, 64, 200)] == [5, 4, 3, 1, 1]
 
 
 def test_the_likeliest_of_many() -> None:
@@ -196,7 +202,8 @@ def test_a_token_a_sequence_is_turned_written_and_attended_as_in_plain_torch(
         qkv, paged.layers[0], blocks, where[2], (cos, sin), weights, num_heads=heads, eps=1e-5, scales=paged.scales(0)
     )
     for processors in (1, 132):         # one program a head, and keys split over many
-        attend = paged_attention.PagedAttention(len(lengths), heads, kv_heads, dim, processors, DEVICE)
+        card = replace(CARD, num_processors=processors)
+        attend = paged_attention.PagedAttention(len(lengths), heads, kv_heads, dim, card, DEVICE)
         attend(
             qkv, paged.layers[0], *where, out, scale=0.125, softcap=softcap, window=window, scales=paged.scales(0)
         )
@@ -218,7 +225,8 @@ def _turns_too(
         cache, out = kv.layers[0].clone(), torch.empty(len(qkv), heads * dim, dtype=DTYPE, device=DEVICE)
         for slot, position in zip(slots.tolist(), positions.tolist(), strict=True):
             cache[tables[slot, position // BLOCK_SIZE], :, :, position % BLOCK_SIZE] = 7.0      # to be written
-        attend = paged_attention.PagedAttention(len(qkv), heads, kv_heads, dim, processors, DEVICE)
+        card = replace(CARD, num_processors=processors)
+        attend = paged_attention.PagedAttention(len(qkv), heads, kv_heads, dim, card, DEVICE)
         for _ in range(2):              # what counts the parts begins anew by itself
             attend(
                 qkv, cache, tables, slots, positions, out, scale=0.125, softcap=softcap, window=window,
