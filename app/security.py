@@ -48,6 +48,10 @@ def password_problem(password: str) -> Said | None:
     return None
 
 
+# Persian names and families of emoji are written with them; alone they are nothing that anybody would see.
+_WITHOUT_JOINERS = dict.fromkeys(map(ord, "\u200c\u200d"))
+
+
 def clean_name(name: str) -> str:
     """A name as it is kept: trimmed, NFC, inner white space as single spaces."""
     return unicodedata.normalize("NFC", " ".join(name.split()))
@@ -59,14 +63,18 @@ def name_problem(name: str) -> Said | None:
         return Said("error-name-missing")
     if len(name) > MAX_NAME_CHARS:
         return Said("error-name-long", count=MAX_NAME_CHARS)
-    if any(unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co", "Cn") for char in name):
+    seen = name.translate(_WITHOUT_JOINERS)
+    if any(unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co", "Cn") for char in seen) or (
+        name[0] != seen[:1] or name[-1] != seen[-1:]
+    ):
         return Said("error-name-invisible")
     return None
 
 
 def name_key(name: str) -> str:
     """Equal for names that a person would take for the same: `ANNA`, `anna` and `Ａｎｎａ`. Takes any text."""
-    whole = "".join("\ufffd" if "\ud800" <= char <= "\udfff" else char for char in clean_name(name))
+    seen = clean_name(name).translate(_WITHOUT_JOINERS)
+    whole = "".join("\ufffd" if "\ud800" <= char <= "\udfff" else char for char in seen)
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", whole).casefold())
 
 

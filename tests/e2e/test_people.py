@@ -89,7 +89,7 @@ async def test_an_open_page_for_admins_is_gone_with_the_right_to_it(server: Serv
     await other.goto(server.url)
     await other.get_by_label("Message", exact=True).fill("Half a sentence")
     await page.reload()
-    await choose(page, name, "No longer an admin")
+    await choose(page, name, "Take admin rights away")
     await expect(theirs.get_by_text("There is no page at this address.")).to_be_visible()
     await expect(other.get_by_label("Message", exact=True)).to_have_value("Half a sentence")
     await expect(other.locator(".nk-who small")).to_have_text("Signed in")

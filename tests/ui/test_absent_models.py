@@ -117,6 +117,7 @@ async def test_a_model_here_that_is_removed(home: Home, ben: Person) -> None:
     await until(lambda: _refusals(new))
     click(new, f"Use {STARTER_NAME}")
     await until(lambda: not says(new, "other is not here"))
+    await until(lambda: len(_refusals(new)) == 2)           # an empty one: what was said of the other is past
 
 
 def _refusals(tab: User) -> list[str]:

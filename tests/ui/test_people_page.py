@@ -96,7 +96,7 @@ async def test_who_is_made_an_admin_can_be_unmade_at_once(home: Home, ada: Perso
     tab = await ada.at("/people")
     choose(tab, "Ben", "Make an admin")
     await until(lambda: told(tab, "Ben is an admin."))
-    await until(lambda: "No longer an admin" in texts(tab))
+    await until(lambda: "Take admin rights away" in texts(tab))
     theirs = await ben.at("/people")            # open when it ends
     await theirs.should_see("2 people")
     assert theirs.client is not None

@@ -85,7 +85,8 @@ class ConversationView:
 
     def show_model(self, choice: Choice) -> None:
         self._place.show(choice.entry)
-        self._absent.show(choice.absence, choice.instead)
+        if self._absent.show(choice.absence, choice.instead):
+            self._composer.refuse("")
         entry = choice.entry
         self._composer.show(
             placeholder=t("chat-reply-to", model=entry.model.name) if entry else t("chat-reply"),

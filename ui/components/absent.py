@@ -28,16 +28,19 @@ class AbsentLine:
         self._line = tag("div", "nk-absent", role="status")
         self._line.set_visibility(False)
 
-    def show(self, absence: Absence | None, instead: ModelEntry | None) -> None:
-        """`instead`: the model that is offered by its name; None where there is no other."""
+    def show(self, absence: Absence | None, instead: ModelEntry | None) -> bool:
+        """`instead`: the model that is offered by its name; None where there is no other. True where one was absent and
+        now none is: what was refused for it is past.
+        """
         now = (absence, instead and (instead.model.id, instead.model.name))
         if now == self._shown:
-            return
+            return False
+        was_absent = bool(self._line.visible)
         self._shown = now
         self._line.clear()
         self._line.set_visibility(absence is not None)
         if absence is None:
-            return
+            return was_absent
         with self._line:
             icon("circle-alert", 16)
             tag("span", "nk-grow", in_words(absence.reason))
@@ -48,6 +51,7 @@ class AbsentLine:
                         "click", lambda: self._actions.use(model.id), args=[]
                     )
                     button(t("absent-others"), "nk-btn-ghost nk-btn-sm").on("click", self._actions.others, args=[])
+        return False
 
     def in_words(self, error: Exception) -> str:
         """Of a refusal, for the composer below. One for the model is said here already, or looked into now."""
