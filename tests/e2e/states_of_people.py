@@ -29,7 +29,7 @@ async def person_deleted(page: Page) -> None:
 
 
 async def key_question(page: Page) -> None:
-    await page.get_by_role("button", name="Revoke Laptop").first.click()
+    await page.get_by_role("button", name="Revoke Laptop of").first.click()
     await expect(page.get_by_role("alertdialog")).to_be_visible()
 
 

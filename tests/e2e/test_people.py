@@ -74,7 +74,7 @@ async def test_somebody_new_signs_in_and_is_out_when_disabled(server: Server, br
     await choose(page, "Nora Sand", "Let in again")
     await expect(page.get_by_text("Nora Sand can sign in again.")).to_be_visible()
     assert status_with(server, key) == 200
-    await page.get_by_role("button", name="Revoke Laptop").click()
+    await page.get_by_role("button", name="Revoke Laptop of Nora Sand").click()
     await page.get_by_role("alertdialog").get_by_role("button", name="Revoke").click()
     await expect(page.get_by_text("of Nora Sand")).to_have_count(0)
     assert status_with(server, key) == 401

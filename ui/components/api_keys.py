@@ -79,9 +79,12 @@ class KeyList:
                 self._row(key, owner)
 
     def _row(self, key: ApiKey, owner: str) -> None:
+        whose = t("people-key-of", name=owner) if owner else ""
+        named = f"{key.name} {whose}".strip()       # several people may have called theirs the same
+
         def ask_first() -> None:
             with self._place:
-                question = t("settings-key-revoke-question", name=key.name)
+                question = t("settings-key-revoke-question", name=named)
                 ask(question, t("settings-key-revoke-about"), t("settings-key-revoke"), revoke)
 
         async def revoke() -> None:
@@ -93,12 +96,12 @@ class KeyList:
         with tag("div", "nk-set"):
             with tag("div"):
                 with tag("h3"):
-                    tag("span", text=key.name)
-                    if owner:
-                        tag("span", "nk-key-of", t("people-key-of", name=owner))
+                    tag("span", text=f"{key.name} " if whose else key.name)
+                    if whose:
+                        tag("span", "nk-key-of", whose)
                 tag("p", "nk-num", _about(key))
             revoke_button = button(t("settings-key-revoke"), "nk-btn-danger nk-btn-sm").on("click", ask_first)
-            revoke_button.props["aria-label"] = t("settings-key-revoke-named", name=key.name)
+            revoke_button.props["aria-label"] = t("settings-key-revoke-named", name=named)
 
 
 def _about(key: ApiKey) -> str:
