@@ -20,7 +20,7 @@ from app.chat_commands import export_chats, import_chats
 from app.commands import HELP_STYLE, DataDir, keys, load_settings, models, users
 from app.connection_commands import connections
 from app.hub_commands import rules, updates
-from app.model_commands import budget, change, found, roll_back, show, update
+from app.model_commands import budget, change, found, remove, roll_back, show, update
 from app.optimize import optimize
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ models.command("set")(change)
 models.command("budget")(budget)
 models.command("update")(update)
 models.command("rollback")(roll_back)
+models.command("remove")(remove)
 models.command("updates")(updates)
 models.command("rules")(rules)
 for name, command in download_commands.COMMANDS.items():

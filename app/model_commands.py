@@ -157,6 +157,30 @@ def roll_back(
     print(with_services(data_dir, work))
 
 
+def remove(
+    model: ModelId,
+    yes: Annotated[bool, typer.Option("--yes", help="Its files in the models folder go, too.")] = False,
+    data_dir: DataDir = None,
+) -> None:
+    """Forget a model. Its files in the models folder go; one that was added from elsewhere stays where it is."""
+
+    async def work(services: Services) -> str:
+        from app.errors import Conflict
+        from app.language import Said
+        from app.running_server import server_url
+
+        if (url := server_url(services.settings)) is not None:      # which alone knows what the model is answering
+            raise Conflict(Said("command-remove-running", url=url))
+        row = await services.models.find_here(model)
+        files = await services.models.files_that_go_with(row)
+        if files and not yes:
+            raise Conflict(Said("command-remove-files", model=row.name, files=", ".join(map(str, files))))
+        await services.models.remove(row.id)
+        return f"{row.name} is no longer known here."
+
+    print(with_services(data_dir, work))
+
+
 # --- what is told ----------------------------------------------------------------------------------------------------
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.commands import with_services
+from app.instance import Instance, Note
 from app.services.container import Services
 from app.services.setup import ChatSetup
 from engine.backends.scripted_tokenizer import HERMES_TEMPLATE
@@ -148,6 +149,34 @@ def test_an_update_can_be_taken_back(inglenook: Inglenook, tiny: Path, tmp_path:
     assert inglenook("models", "rollback", "tiny").out.startswith("Tiny 0 is tiny.gguf, ")
     back = inglenook("models", "rollback", "tiny", "--to", new.split()[0])
     assert back.out.startswith("Tiny 0 is newer.gguf, ")
+
+
+class TestRemove:
+    def test_forgets_a_model_and_leaves_a_file_that_was_added(self, inglenook: Inglenook, tiny: Path) -> None:
+        assert inglenook("models", "remove", "tiny").out == "Tiny 0 is no longer known here.\n"
+        assert tiny.exists()
+        assert "tiny" not in inglenook("models", "list").out
+        outcome = inglenook("models", "remove", "tiny")
+        assert (outcome.exit_code, "tiny" in outcome.err) == (1, True)
+
+    def test_forgets_one_whose_file_is_gone(self, inglenook: Inglenook, tiny: Path) -> None:
+        tiny.unlink()
+        assert inglenook("models", "remove", "tiny").exit_code == 0
+
+    def test_files_in_the_models_folder_go_only_where_that_is_meant(self, inglenook: Inglenook, data_dir: Path) -> None:
+        (data_dir / "models").mkdir(parents=True)
+        path = write_tiny_gguf(data_dir / "models" / "own.gguf")
+        assert inglenook("models", "add", str(path)).exit_code == 0
+        refused = inglenook("models", "remove", "own")
+        assert (refused.exit_code, "add --yes" in refused.err, path.exists()) == (1, True, True)
+        assert inglenook("models", "remove", "own", "--yes").exit_code == 0
+        assert not path.exists()
+
+    def test_is_the_running_server_s_business(self, inglenook: Inglenook, tiny: Path, data_dir: Path) -> None:
+        with Instance.claim(data_dir) as instance:
+            instance.publish(Note(os.getpid(), "http://127.0.0.1:1"))
+            outcome = inglenook("models", "remove", "tiny")
+        assert (outcome.exit_code, "on the page Models" in outcome.err) == (1, True)
 
 
 def test_a_rollback_needs_a_version_to_go_back_to(inglenook: Inglenook, tiny: Path) -> None:
