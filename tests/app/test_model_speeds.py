@@ -174,7 +174,7 @@ async def test_where_torch_has_a_gpu_its_card_is_measured_once(
     assert await services.model_speeds.of(folder) is None       # the card is full: nothing is kept of that
     for _ in range(3):
         speed = await services.model_speeds.of(folder)
-        assert speed is not None and speed.told == 220
+        assert speed is not None and speed.told == 240
         assert "the memory of NVIDIA H200, measured at 4,250 GB/s" in speed.rests_on
     card = replace(card, card="Another", weight_format="int8")
     speed = await services.model_speeds.of(folder)
