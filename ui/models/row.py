@@ -21,6 +21,7 @@ from store.errors import StoreError
 from ui.components.dialog import ask, show_problem
 from ui.components.elements import icon, icon_button, menu, menu_item, tag
 from ui.components.engine_figures import EngineFigures
+from ui.components.tags import Tags
 from ui.components.text import live, put
 from ui.language import in_words, t, told
 from ui.models.head import BENCH
@@ -58,13 +59,12 @@ class ModelRow:
         self._figures: EngineFigures | None = None
         self._told = ""
         self._pill_kind = ""
-        self._tags: list[str] = []
         self._menu: list[str] = []
         with tag("div", "nk-mrow") as self._row:
             with tag("div"):
                 with tag("span", "nk-name"):
                     self._name = live("span") if is_alone else live("a", "nk-plain", href=details_path(entry.model.id))
-                    self._tags_place = tag("span", "nk-contents")
+                    self._tags = Tags()
                 self._about = live("span", "nk-sub")
             with tag("div", "nk-state"):
                 self._pill = live("span", "nk-pill")
@@ -115,12 +115,7 @@ class ModelRow:
         model = entry.model
         are_so = (model.is_default, ModelSettings.of(model).is_pinned, model.is_starter, model.embeds)
         due = [name for name, is_so in zip(TAGS, are_so, strict=True) if is_so]
-        if due != self._tags:
-            self._tags = due
-            self._tags_place.clear()
-            with self._tags_place:
-                for name in due:
-                    tag("span", "nk-tag", t(name))
+        self._tags.show(due)
 
     def _show_state(self, entry: ModelEntry) -> None:
         status = entry.status

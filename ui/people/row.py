@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from store.tables import User, UserRole
 from ui.components.elements import icon, icon_button, menu, menu_item, tag
+from ui.components.tags import Tags
 from ui.components.text import live, put
 from ui.language import t
 from ui.words import date, initials, last_on
@@ -30,14 +31,13 @@ class PersonRow:
         self._user = user
         self._acts = acts
         self._is_own = is_own
-        self._tags: list[str] = []
         self._menu: tuple[UserRole, bool] | None = None
         with tag("div", "nk-person", role="listitem") as self._row:
             tag("span", "nk-avatar", initials(user.name), aria_hidden="true")
             with tag("div", "nk-person-who"):
                 with tag("span", "nk-name"):
                     tag("span", "nk-break", user.name)
-                    self._tags_place = tag("span", "nk-contents")
+                    self._tags = Tags()
                 tag("span", "nk-sub nk-num", t("people-since", date=date(user.created_at.astimezone())))
             self._seen = live("span", "nk-person-seen nk-num")
             if is_own:
@@ -56,12 +56,7 @@ class PersonRow:
             *([] if user.is_active else ["people-disabled"]),
             *(["people-you"] if self._is_own else []),
         ]
-        if due != self._tags:
-            self._tags = due
-            self._tags_place.clear()
-            with self._tags_place:
-                for name in due:
-                    tag("span", "nk-tag", t(name))
+        self._tags.show(due)
         if not self._is_own:
             self._show_menu()
 
