@@ -11,8 +11,6 @@ import gc
 
 OBJECTS_A_ROW = 20                              # of a step, that live at the same time: about 10
 _USUAL_THRESHOLDS = gc.get_threshold()
-
-
 _num_rows: dict[object, int] = {}               # of a step, by who is loaded
 
 
@@ -34,6 +32,13 @@ def look_again(of: object) -> None:
     if _num_rows:
         gc.collect()
         _freeze()
+
+
+def stand_down() -> None:
+    """Before all models go at once: a full look for each of them takes longer than all else of a server's end."""
+    _num_rows.clear()
+    gc.unfreeze()
+    gc.set_threshold(*_USUAL_THRESHOLDS)
 
 
 def _freeze() -> None:

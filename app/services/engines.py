@@ -28,6 +28,7 @@ from app.services.model_states import LoadWait as LoadWait
 from app.services.model_states import ModelState as ModelState
 from app.services.model_states import ModelStatus as ModelStatus
 from app.services.model_states import Policy as Policy
+from engine import garbage
 from engine.engine import Engine
 from engine.errors import EngineError, EngineFailed, OutOfMemory
 from engine.load import LoadLimits, ModelSpec, OnShareLoaded, plan_load
@@ -156,6 +157,7 @@ class EngineRegistry:
     async def close(self) -> None:
         """Give up loads and close every engine. Idempotent; nothing can be acquired afterwards."""
         self._is_closed = True
+        garbage.stand_down()
         for place in self._places.by_id.values():
             place.settled.set()
         await asyncio.gather(*(self.unload(model_id) for model_id in list(self._places.by_id)))

@@ -6,7 +6,9 @@ The models are scripted back ends inside real engines, loaded by the real regist
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
+import traceback
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from functools import partial
@@ -137,7 +139,7 @@ class House:
     def stop(self) -> None:
         self._server.stop()
         self._thread.join(PATIENCE_S)
-        assert not self._thread.is_alive(), "the server did not stop"
+        assert not self._thread.is_alive(), f"the server did not stop; it is at\n{self._where()}"
 
     def do(self, work: Coroutine[Any, Any, T]) -> T:
         """On the server's own loop."""
@@ -150,6 +152,10 @@ class House:
         session = self.do(self.services.accounts.start_session(user))
         key_row, key = self.do(self.services.accounts.create_key(user.id, "test"))
         return Person(user.id, user.name, session, key, key_row.id, self.url)
+
+    def _where(self) -> str:
+        frame = sys._current_frames().get(self._thread.ident or 0)
+        return "".join(traceback.format_stack(frame)) + "\n".join(map(str, asyncio.all_tasks(self._loop)))
 
     def _run(self) -> None:
         self._server.run(self._on_ready)

@@ -10,6 +10,8 @@ import pytest
 
 from engine import garbage
 
+FULL = 2            # the oldest generation
+
 
 class Knot:
     """Refers to itself, as only a full look finds."""
@@ -26,6 +28,20 @@ def nobody_else(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     gc.unfreeze()
     gc.set_threshold(*garbage._USUAL_THRESHOLDS)
+
+
+@pytest.fixture
+def looks() -> Iterator[list[int]]:
+    """The generation of each look that is taken."""
+    taken: list[int] = []
+
+    def note(phase: str, info: dict[str, int]) -> None:
+        if phase == "start":
+            taken.append(info["generation"])
+
+    gc.callbacks.append(note)
+    yield taken
+    gc.callbacks.remove(note)
 
 
 def test_what_is_loaded_is_looked_through_no_more_until_it_goes() -> None:
@@ -53,3 +69,15 @@ def test_going_twice_is_going_once() -> None:
     garbage.keep_out("small", 200)
     garbage.look_again("large")
     assert gc.get_freeze_count() > 0
+
+
+def test_where_all_go_at_once_no_look_is_taken_for_each(looks: list[int]) -> None:
+    three = ("small", "large", "third")
+    for each in three:
+        garbage.keep_out(each, 200)
+    garbage.stand_down()
+    assert gc.get_freeze_count() == 0
+    assert gc.get_threshold() == garbage._USUAL_THRESHOLDS
+    for each in three:
+        garbage.look_again(each)
+    assert FULL not in looks
