@@ -138,14 +138,18 @@ def _ask_before(user: User, theirs: Belongings) -> None:
     from app.security import name_key
 
     what = (
-        f"{theirs.num_chats:,} chats with {theirs.num_messages:,} messages, "
-        f"{theirs.num_prompts:,} prompts and presets, {theirs.num_keys:,} API keys"
+        f"{_count(theirs.num_chats, 'chat')} with {_count(theirs.num_messages, 'message')}, "
+        f"{_count(theirs.num_prompts, 'prompt or preset', 'prompts or presets')}, {_count(theirs.num_keys, 'API key')}"
     )
     if not _can_ask():
         raise Conflict(Said("command-delete-user", name=user.name, what=what))
     print(f"With {user.name} this goes for good: {what}.")
     if name_key(str(typer.prompt("To be sure, type their name"))) != user.name_key:
         raise InvalidInput(Said("error-name-typed", name=user.name))
+
+
+def _count(number: int, one: str, many: str = "") -> str:
+    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
 
 
 def _change(name: str, data_dir: Path | None, change: Callable[[Desk, User], Awaitable[None]], done: str) -> None:

@@ -19,6 +19,7 @@ from app.settings import Settings
 from store.tables import User, UserRole
 
 TIMEOUT_S = 60.0
+USER_AGENT = "inglenook on the command line"
 
 
 class ServerSaysNo(AppError):
@@ -50,7 +51,7 @@ class RunningServer:
         admins = [each for each in await accounts.list_users() if each.role is UserRole.ADMIN and each.is_active]
         if not admins:
             raise Conflict(Said("command-no-admin", url=url))
-        session = await accounts.start_session(admin or admins[0], user_agent="inglenook on the command line")
+        session = await accounts.start_session(admin or admins[0], user_agent=USER_AGENT, is_command=True)
         headers = {"Cookie": f"{SESSION_COOKIE}={session}"}
         try:
             # No proxy: it is this machine that is spoken to.

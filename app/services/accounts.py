@@ -101,9 +101,9 @@ class AccountService:
         self._throttle_of_names.succeeded(name_key)
         return user, token
 
-    async def start_session(self, user: User, *, user_agent: str = "") -> str:
+    async def start_session(self, user: User, *, user_agent: str = "", is_command: bool = False) -> str:
         """A new session's token: 256 random bits, of which only the hash is kept."""
-        token = security.new_token()
+        token = (security.COMMAND_TOKEN_START if is_command else "") + security.new_token()
         started = await self._db.run(
             accounts.add_session,
             user.id,
@@ -123,7 +123,7 @@ class AccountService:
 
     async def user_of_session(self, token: str) -> User | None:
         user = await self._db.read(accounts.user_of_session, security.token_hash(token))
-        if user is not None:
+        if user is not None and not token.startswith(security.COMMAND_TOKEN_START):
             self._sightings.of_person(user.id)
         return user
 

@@ -236,6 +236,14 @@ async def test_when_people_were_here_and_keys_used_is_known_to_a_few_minutes(
     assert later.last_seen_at is not None and later.last_seen_at > seen.last_seen_at
 
 
+async def test_a_command_that_speaks_to_the_server_is_nobody_who_was_here(
+    service: AccountService, anna: User
+) -> None:
+    user = await service.user_of_session(await service.start_session(anna, is_command=True))
+    assert user is not None and user.id == anna.id
+    assert service._sightings._writing is None
+
+
 async def _written(service: AccountService) -> None:
     if (writing := service._sightings._writing) is not None:
         await writing

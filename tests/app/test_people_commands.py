@@ -48,7 +48,7 @@ class TestAlone:
         inglenook("keys", "create", "--user", ben)
         done = inglenook("users", "delete", "ben")
         assert done.exit_code == 1
-        assert "With Ben this goes for good: 0 chats with 0 messages, 0 prompts and presets, 1 API keys." in done.err
+        assert "With Ben this goes for good: 0 chats with 0 messages, 0 prompts or presets, 1 API key." in done.err
         assert "--yes" in done.err and "users disable" in done.err
         assert inglenook("users", "delete", "ben", "--yes").out == "Ben is deleted.\n"
         assert "Ben" not in inglenook("users", "list").out
