@@ -1,4 +1,4 @@
-"""The command line: `inglenook`, `serve`, `doctor`, and the groups of `app.commands`. Runs on the main thread.
+"""The command line: `inglenook`, `serve`, `doctor`, and the groups of commands. Runs on the main thread.
 
 Exit codes: 0 done; 1 it could not be done, and one line on stderr says why and what to do; 2 wrong usage or settings.
 Every command imports what it needs when it is called, so that `--help` is there at once.
@@ -17,11 +17,12 @@ import typer
 from app import download_commands
 from app.bench import bench
 from app.chat_commands import export_chats, import_chats
-from app.commands import HELP_STYLE, DataDir, keys, load_settings, models, users
+from app.commands import HELP_STYLE, DataDir, load_settings, models
 from app.connection_commands import connections
 from app.hub_commands import rules, updates
 from app.model_commands import budget, change, found, remove, roll_back, show, update
 from app.optimize import optimize
+from app.people_commands import keys, users
 
 if TYPE_CHECKING:
     from app.settings import Settings

@@ -16,9 +16,10 @@ from app.language import Said
 from app.security import SESSION_COOKIE
 from app.services.accounts import AccountService
 from app.settings import Settings
-from store.tables import UserRole
+from store.tables import User, UserRole
 
 TIMEOUT_S = 60.0
+USER_AGENT = "inglenook on the command line"
 
 
 class ServerSaysNo(AppError):
@@ -43,12 +44,14 @@ class RunningServer:
 
     @classmethod
     @asynccontextmanager
-    async def open(cls, url: str, accounts: AccountService) -> AsyncIterator[RunningServer]:
-        """Raises Conflict where there is no admin yet."""
+    async def open(
+        cls, url: str, accounts: AccountService, *, admin: User | None = None
+    ) -> AsyncIterator[RunningServer]:
+        """As this admin, else as any. Raises Conflict where there is none yet."""
         admins = [each for each in await accounts.list_users() if each.role is UserRole.ADMIN and each.is_active]
         if not admins:
             raise Conflict(Said("command-no-admin", url=url))
-        session = await accounts.start_session(admins[0], user_agent="inglenook on the command line")
+        session = await accounts.start_session(admin or admins[0], user_agent=USER_AGENT, is_command=True)
         headers = {"Cookie": f"{SESSION_COOKIE}={session}"}
         try:
             # No proxy: it is this machine that is spoken to.

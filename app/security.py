@@ -19,6 +19,7 @@ MIN_PASSWORD_CHARS = 8
 MAX_PASSWORD_CHARS = 1024
 MAX_NAME_CHARS = 64
 PASSWORD_LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
+COMMAND_TOKEN_START = "command."           # of sessions in which nobody is here: see app/running_server.py
 TOKEN_BYTES = 32                           # 43 characters of base64
 
 _hasher = argon2.using(type="ID")          # RFC 9106's second recommendation: 64 MiB, 3 passes, 4 lanes

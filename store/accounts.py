@@ -59,16 +59,17 @@ def set_password(
     return end_sessions(session, user_id, keep_token_hash=keep_token_hash)
 
 
-def set_active(session: Session, user_id: str, is_active: bool) -> User | None:
-    """Disabling also ends the person's sessions; their keys sleep meanwhile. Raises LastAdmin."""
+def set_active(session: Session, user_id: str, is_active: bool) -> list[str] | None:
+    """Disabling also ends the person's sessions; their keys sleep meanwhile. Returns as `set_password`. Raises
+    LastAdmin.
+    """
     user = get_user(session, user_id)
     if user is None:
         return None
     if not is_active:
         _leave_an_admin(session, user_id)
-        end_sessions(session, user_id)
     user.is_active = is_active
-    return user
+    return [] if is_active else end_sessions(session, user_id)
 
 
 def set_role(session: Session, user_id: str, role: UserRole) -> User | None:
@@ -193,3 +194,12 @@ def user_of_key(session: Session, key_hash: str) -> tuple[User, ApiKey] | None:
         .join(ApiKey, col(ApiKey.user_id) == User.id)
         .where(ApiKey.key_hash == key_hash, col(ApiKey.revoked_at).is_(None), col(User.is_active))
     ).first()
+
+
+def sleeps(session: Session, key_hash: str) -> bool:
+    """Whether this key would be good, were its owner not disabled."""
+    return session.exec(
+        select(ApiKey.id)
+        .join(User, col(ApiKey.user_id) == User.id)
+        .where(ApiKey.key_hash == key_hash, col(ApiKey.revoked_at).is_(None), col(User.is_active).is_(False))
+    ).first() is not None

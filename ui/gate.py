@@ -20,6 +20,7 @@ from app.errors import AppError, Conflict, InvalidInput, NotAllowed, TooManyAtte
 from app.language import Language
 from app.security import MIN_PASSWORD_CHARS, SESSION_COOKIE
 from app.services.container import Services
+from app.services.endings import Ending
 from app.settings import Settings
 from store.tables import User
 from ui.components.elements import MARK
@@ -28,6 +29,7 @@ from ui.place import is_here
 from ui.theme import ICONS, asset, web_app_head
 
 SEE_OTHER = 303
+ENDED = "ended"                 # in the query of /login: see assets/scripts/frame.js
 
 
 def _icon(name: str, size_px: int) -> Markup:
@@ -101,7 +103,15 @@ def gate_routes(services: Services) -> APIRouter:
             return RedirectResponse("/setup", SEE_OTHER)
         if request.state.user is not None:
             return RedirectResponse(local_path(next), SEE_OTHER)
-        return page("login.html", name="", next=local_path(next), problem=None, **place)
+        return page("login.html", name="", next=local_path(next), problem=None, why=_why_signed_out(request), **place)
+
+    def _why_signed_out(request: Request) -> str | None:
+        """The message for whoever had a session: by its cookie, else (signed out in another tab) as their page says
+        that was open. No other word of an address is shown.
+        """
+        if token := request.cookies.get(SESSION_COOKIE):
+            return f"ended-{accounts.ending_of(token)}"
+        return f"ended-{Ending.SIGNED_OUT}" if ENDED in request.query_params else None
 
     @router.post("/login")
     async def sign_in(
@@ -113,7 +123,9 @@ def gate_routes(services: Services) -> APIRouter:
             user, token = await accounts.sign_in(name, password, user_agent=_user_agent(request), client=client)
         except (InvalidInput, TooManyAttempts, NotAllowed) as error:
             status_code = 429 if isinstance(error, TooManyAttempts) else 400
-            response = page("login.html", status_code, name=name, next=local_path(next), problem=error, **place)
+            response = page(
+                "login.html", status_code, name=name, next=local_path(next), problem=error, why=None, **place
+            )
             if isinstance(error, TooManyAttempts):
                 response.headers["Retry-After"] = str(error.retry_after_s)
             return response

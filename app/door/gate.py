@@ -31,6 +31,10 @@ from app.services.accounts import AccountService
 from store.tables import User, UserRole
 
 MAX_BODY_BYTES = 16 * 2**20
+KEY_SLEEPS = (
+    "The account that this API key belongs to is switched off. An admin can switch it on again, on the People page or "
+    "with: inglenook users enable. The key works again then."
+)
 WEBSOCKET_FOLDER = "/_nicegui_ws/"
 
 ClientOwner = Callable[[str], User | None]      # id of a NiceGUI client -> for whom it was made; None: no such client
@@ -149,13 +153,18 @@ class Gate:
     async def _ask_to_sign_in(self, connection: HTTPConnection) -> Response:
         scope, headers = connection.scope, connection.headers
         if takes_keys(scope["path"]):
-            if key_of(headers) is not None:
-                message = "This API key is not valid. Make one on the Settings page, or with: inglenook keys create."
-            else:
-                message = "Send an API key as 'Authorization: Bearer sk-…', or sign in."
-            return error_response(401, message, {"WWW-Authenticate": "Bearer"})
+            return await self._ask_for_key(key_of(headers))
         if scope["type"] == "http" and scope["method"] in ("GET", "HEAD") and "text/html" in headers.get("accept", ""):
             if await self._accounts.needs_setup():
                 return RedirectResponse("/setup", 303)
             return RedirectResponse(f"/login{next_query(connection)}", 303)
         return error_response(401, "Sign in first.")
+
+    async def _ask_for_key(self, key: str | None) -> Response:
+        if key is None:
+            message = "Send an API key as 'Authorization: Bearer sk-…', or sign in."
+        elif await self._accounts.sleeps(key):      # said only to who has the key
+            return error_response(403, KEY_SLEEPS, code="account_disabled")
+        else:
+            message = "This API key is not valid. Make one on the Settings page, or with: inglenook keys create."
+        return error_response(401, message, {"WWW-Authenticate": "Bearer"})

@@ -27,9 +27,12 @@ SECURITY_HEADERS = {
 }
 
 
-def error_response(status: int, message: str, headers: dict[str, str] | None = None) -> Response:
+def error_response(
+    status: int, message: str, headers: dict[str, str] | None = None, *, code: str | None = None
+) -> Response:
     kind = {401: "authentication_error", 403: "permission_error"}.get(status, "invalid_request_error")
-    return JSONResponse(error_body(message, kind, "invalid_api_key" if status == 401 else None), status, headers)
+    code = "invalid_api_key" if status == 401 else code
+    return JSONResponse(error_body(message, kind, code), status, headers)
 
 
 async def refuse(response: Response, scope: Scope, receive: Receive, send: Send) -> None:

@@ -17,6 +17,7 @@ from app import security
 from app.errors import Conflict, InvalidInput, NotAllowed, NotFound, TooManyAttempts
 from app.language import Said
 from app.services.changes import Change, Changes
+from app.services.endings import Ending, Endings
 from app.services.sightings import Sightings
 from app.services.throttle import Throttle
 from app.settings import Settings
@@ -41,6 +42,7 @@ class AccountService:
         self._db = db
         self._changes = changes
         self._sightings = Sightings(db)
+        self._endings = Endings()
         self._session_length = timedelta(days=settings.session_days)
         self._setup_token = security.new_token()
         self._throttle = Throttle()
@@ -99,9 +101,9 @@ class AccountService:
         self._throttle_of_names.succeeded(name_key)
         return user, token
 
-    async def start_session(self, user: User, *, user_agent: str = "") -> str:
+    async def start_session(self, user: User, *, user_agent: str = "", is_command: bool = False) -> str:
         """A new session's token: 256 random bits, of which only the hash is kept."""
-        token = security.new_token()
+        token = (security.COMMAND_TOKEN_START if is_command else "") + security.new_token()
         started = await self._db.run(
             accounts.add_session,
             user.id,
@@ -121,9 +123,13 @@ class AccountService:
 
     async def user_of_session(self, token: str) -> User | None:
         user = await self._db.read(accounts.user_of_session, security.token_hash(token))
-        if user is not None:
+        if user is not None and not token.startswith(security.COMMAND_TOKEN_START):
             self._sightings.of_person(user.id)
         return user
+
+    def ending_of(self, token: str) -> Ending:
+        """Why this session ended, told to whoever has its token: nobody else may hear how it stands with an account."""
+        return self._endings.of(security.token_hash(token))
 
     def on_access_ended(self, callback: AccessEnded) -> None:
         """`callback(user_id, hash)` when a session or key ends: the hash of its token; None: all of the person's do."""
@@ -144,7 +150,7 @@ class AccountService:
         user = await self._db.run(accounts.add_user, name, security.name_key(name), password_hash, role)
         if user is None:
             raise _name_taken()
-        self._tell_people_changed()
+        self.tell_people_changed()
         return user
 
     async def change_password(self, user_id: str, old: str, new: str, *, keep_token: str | None = None) -> None:
@@ -162,15 +168,18 @@ class AccountService:
         """By an admin or the command line. Ends the person's sessions, but for one. Raises InvalidInput."""
         password_hash = await self._hash(new)
         ended = await self._db.run(accounts.set_password, user_id, password_hash, keep_token_hash=keep_token_hash)
+        self._endings.note(user_id, _found(ended), Ending.PASSWORD)
         for token_hash in _found(ended):
             self._tell_access_ended(user_id, token_hash)
 
     async def set_active(self, user_id: str, is_active: bool) -> None:
         """A disabled person's sessions end at once, and their keys do not work until they are enabled again."""
-        _found(await self._leaving_an_admin(self._db.run(accounts.set_active, user_id, is_active)))
-        if not is_active:
-            self._tell_access_ended(user_id, None)
-        self._tell_people_changed()
+        if is_active:
+            _found(await self._db.run(accounts.set_active, user_id, True))
+            self._endings.forget(user_id)
+        else:
+            await self._shut_out(user_id, Ending.DISABLED)
+        self.tell_people_changed()
 
     async def set_role(self, user_id: str, role: UserRole) -> None:
         """Raises Conflict for the last admin."""
@@ -178,16 +187,22 @@ class AccountService:
         if role is not UserRole.ADMIN:
             for callback in self._demoted:
                 callback(user_id)
-        self._tell_people_changed()
+        self.tell_people_changed()
 
     async def remove_user(self, user_id: str) -> None:
         """For good, with all that is theirs. Cut short, it leaves them disabled. Raises Conflict for the last admin."""
-        await self.set_active(user_id, False)
+        await self._shut_out(user_id, Ending.DELETED)
+        self.tell_people_changed()
         while await self._db.run(conversations.erase_some, user_id, NUM_CHATS_ERASED_AT_ONCE):
             pass
         await self._leaving_an_admin(self._db.run(accounts.remove_user, user_id))
         self._tell_access_ended(user_id, None)      # an admin may have enabled them meanwhile
-        self._tell_people_changed()
+        self.tell_people_changed()
+
+    async def _shut_out(self, user_id: str, why: Ending) -> None:
+        ended = _found(await self._leaving_an_admin(self._db.run(accounts.set_active, user_id, False)))
+        self._endings.note(user_id, ended, why)         # before their pages leave for the sign-in page
+        self._tell_access_ended(user_id, None)
 
     # --- keys --------------------------------------------------------------------------------------------------------
 
@@ -196,7 +211,7 @@ class AccountService:
         name = _checked_name(name)
         key = security.new_api_key()
         row = await self._db.run(accounts.add_key, user_id, name, security.token_hash(key), security.key_hint(key))
-        self._tell_people_changed()
+        self.tell_people_changed()
         return _found(row), key
 
     async def list_keys(self, user_id: str) -> list[ApiKey]:
@@ -207,7 +222,7 @@ class AccountService:
         if key is None:
             raise NotFound(Said("error-no-key"))
         self._tell_access_ended(user_id, key.key_hash)
-        self._tell_people_changed()
+        self.tell_people_changed()
 
     async def user_of_key(self, key: str) -> User | None:
         found = await self._db.read(accounts.user_of_key, security.token_hash(key))
@@ -216,6 +231,10 @@ class AccountService:
         user, row = found
         self._sightings.of_key(row.id)
         return user
+
+    async def sleeps(self, key: str) -> bool:
+        """Whether it would be good, were its owner not disabled."""
+        return await self._db.read(accounts.sleeps, security.token_hash(key))
 
     # --- settings ----------------------------------------------------------------------------------------------------
 
@@ -246,7 +265,8 @@ class AccountService:
         except LastAdmin as error:
             raise Conflict(Said("error-last-admin")) from error
 
-    def _tell_people_changed(self) -> None:
+    def tell_people_changed(self) -> None:
+        """Open pages read people and keys again."""
         self._changes.announce_all(Change("people"))
 
     def _tell_access_ended(self, user_id: str, token_hash: str | None) -> None:

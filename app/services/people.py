@@ -75,6 +75,11 @@ class PeopleService:
         await self._check(admin_id)
         await self._accounts.revoke_key(key.user_id, key.id)
 
+    async def look_again(self, admin_id: str) -> None:
+        """Somebody changed beside this process, a key made by the command line, say: open pages read all again."""
+        await self._check(admin_id)
+        self._accounts.tell_people_changed()
+
     async def _check(self, admin_id: str, user_id: str | None = None) -> User:
         """The person of whom something is asked; the admin, where nobody is named."""
         admin = await self._db.read(accounts.get_user, admin_id)

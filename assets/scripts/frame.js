@@ -107,10 +107,10 @@ document.addEventListener("submit", (event) => {
 PHONE.addEventListener("change", () => showMenu(false));
 window.addEventListener("popstate", () => window.emitEvent?.("nk_location", location.pathname + location.search));
 
-// The line is cut when a session ends. /login shows its form then; to who is still signed in it only leads on.
+// The line is cut when a session ends. /login shows its form then, and says why; to who is still signed in it only leads on.
 async function leaveIfSignedOut() {
   const answer = await fetch("/login", { redirect: "manual" }).catch(() => null); // null: the server is away, pages wait for it
-  if (answer?.status === 200 && !isSigningOut) location.assign(`/login?next=${encodeURIComponent(location.pathname)}`);
+  if (answer?.status === 200 && !isSigningOut) location.assign(`/login?ended&next=${encodeURIComponent(location.pathname)}`);
 }
 
 window.addEventListener("load", () => {

@@ -63,12 +63,12 @@
     if (sessionStorage.getItem(UNSURE_KEY) === null) return;
     sessionStorage.removeItem(UNSURE_KEY);
     const { t } = window.nkWords;
-    const note = Object.assign(document.createElement("div"), { className: "nk-toasts", role: "alert" });
-    const toast = Object.assign(document.createElement("div"), { className: "nk-toast", textContent: t("connection-unsure") });
-    const close = Object.assign(document.createElement("button"), { type: "button", textContent: t("close"), onclick: () => note.remove() });
-    toast.append(close);
-    note.append(toast);
-    document.body.append(note);
+    const note = Object.assign(document.createElement("div"), { className: "nk-banner", role: "alert" });
+    const said = Object.assign(document.createElement("span"), { textContent: t("connection-unsure") });
+    const close = Object.assign(document.createElement("button"), { type: "button", className: "nk-btn nk-btn-quiet nk-btn-sm", textContent: t("close") });
+    close.onclick = () => window.nkBanners.remove(note);
+    note.append(said, close);
+    window.nkBanners.show(note);
   }
 
   document.addEventListener("DOMContentLoaded", () => {

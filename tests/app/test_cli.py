@@ -73,7 +73,8 @@ class TestHelp:
         "command",
         [
             "", "serve", "doctor", "users", "keys", "models", "users add", "users list", "users set-password",
-            "users disable", "users enable", "keys create", "keys list", "keys revoke", "models list", "models add",
+            "users role", "users disable", "users enable", "users delete", "keys create", "keys list", "keys revoke",
+            "models list", "models add",
             "models optimize", "models found", "models show", "models set", "models budget", "models update",
             "models rollback",
             "models optimize", "models search", "models files", "models pull", "models downloads", "models pause",

@@ -319,7 +319,14 @@ async def test_disabling_a_person_ends_everything_at_once(house: House, admin: P
         async with page.connect():
             pass
     with carl.client() as client, carl.browser() as browser:
-        assert client.get("/v1/models").status_code == 401
+        asleep = client.get("/v1/models")
+        assert (asleep.status_code, asleep.json()["error"]["code"]) == (403, "account_disabled")
+        assert asleep.json()["error"]["type"] == "permission_error"
+        assert "switched off. An admin can switch it on" in asleep.json()["error"]["message"]
+        assert client.get("/metrics").status_code == 403
+        assert client.get("/v1/models", headers={"Authorization": "Bearer sk-another"}).status_code == 401
+        house.do(house.services.accounts.revoke_key(carl.user_id, carl.key_id))
+        assert client.get("/v1/models").status_code == 401          # as of any key that is not good
         assert browser.get("/").headers["location"] == "/login"
         assert browser.get("/v1/models").status_code == 401
 

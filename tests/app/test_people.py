@@ -74,6 +74,7 @@ EVERYTHING: dict[str, Asked] = {
     "belongings": lambda people, by, user, key: people.belongings(by, user.id),
     "remove": lambda people, by, user, key: people.remove(by, user.id, user.name),
     "revoke_key": lambda people, by, user, key: people.revoke_key(by, key),
+    "look_again": lambda people, by, user, key: people.look_again(by),
 }
 
 
@@ -200,10 +201,10 @@ async def test_each_change_is_heard_by_open_pages(
     heard: list[Change] = []
     changes.watch(anna.id, heard.append)
     key, _ = await service.create_key(ben.id, "laptop")
-    for name in ("add", "set_role", "set_active", "revoke_key"):
+    for name in ("add", "set_role", "set_active", "revoke_key", "look_again"):
         await EVERYTHING[name](people, anna.id, ben, key)
     await turn()
-    assert heard == [Change("people")] * 5
+    assert heard == [Change("people")] * 6
 
 
 async def test_when_people_were_here_and_keys_used_is_known_to_a_few_minutes(
@@ -233,6 +234,14 @@ async def test_when_people_were_here_and_keys_used_is_known_to_a_few_minutes(
     await _written(service)
     _, later = await service.list_users()
     assert later.last_seen_at is not None and later.last_seen_at > seen.last_seen_at
+
+
+async def test_a_command_that_speaks_to_the_server_is_nobody_who_was_here(
+    service: AccountService, anna: User
+) -> None:
+    user = await service.user_of_session(await service.start_session(anna, is_command=True))
+    assert user is not None and user.id == anna.id
+    assert service._sightings._writing is None
 
 
 async def _written(service: AccountService) -> None:

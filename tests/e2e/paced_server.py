@@ -9,6 +9,7 @@ file "pace" in the data folder, read before each. Everything but the arithmetic 
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import sys
 import threading
@@ -16,6 +17,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from app.instance import Instance, Note
 from app.main import Ready, Server
 from app.services.container import Services
 from app.settings import Settings
@@ -71,12 +73,14 @@ def main() -> None:
 
     def on_ready(ready: Ready) -> None:
         assert server.services is not None
+        instance.publish(Note(os.getpid(), ready.url))      # the command line finds it, as any other
         make = partial(Counting, settings.data_dir / "pace")
         task = asyncio.ensure_future(furnish(server.services, shelf, make))
         task.add_done_callback(lambda _: print(ready.url, flush=True))
         tasks.add(task)
 
-    server.run(on_ready)
+    with Instance.claim(settings.data_dir) as instance:
+        server.run(on_ready)
 
 
 if __name__ == "__main__":

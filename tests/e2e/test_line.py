@@ -143,3 +143,41 @@ async def test_what_was_clicked_while_the_server_was_away_is_told_to_be_unsure(
         paced_server.start()
     await expect(page.get_by_role("link", name="count to 4", exact=True)).to_be_visible()
     await expect(page.get_by_text(UNSURE)).to_have_count(0)
+
+
+COVERED = """() => {
+  const shown = (each) => each.checkVisibility({ visibilityProperty: true });
+  const box = (each) => each.getBoundingClientRect();
+  const meet = (one, other) =>
+    one.left < other.right && other.left < one.right && one.top < other.bottom && other.top < one.bottom;
+  const all = (what) => [...document.querySelectorAll(what)].filter(shown);
+  const covered = (banner) =>
+    all("button, a, input, textarea").filter((each) => !banner.contains(each) && meet(box(banner), box(each)));
+  return all(".nk-banner, .nicegui-error-popup").map((banner) => covered(banner).length).join();
+}"""
+
+
+async def test_no_banner_lies_over_what_can_be_clicked(paced_server: PacedServer, browser: Browser) -> None:
+    page = await sign_in(browser, paced_server, paced_server.add_user())
+
+    async def nothing_is_covered() -> None:
+        for width, part in ((1440, ""), (1024, "Chat settings"), (390, ""), (390, "Open menu"), (390, "Chat settings")):
+            await page.set_viewport_size({"width": width, "height": 900})
+            if part:
+                await page.get_by_role("button", name=part, exact=True).click()
+            await page.wait_for_function(f"({COVERED})() === '0'")
+            assert await page.evaluate("document.documentElement.scrollHeight <= innerHeight")
+            if part:
+                await page.keyboard.press("Escape")
+
+    paced_server.stop(signal.SIGKILL)
+    await expect(page.get_by_text("Connection lost.")).to_be_visible()
+    await nothing_is_covered()
+    await page.get_by_label("Message", exact=True).fill("count to 9")
+    await page.keyboard.press("Enter")
+    paced_server.start()
+    await expect(page.get_by_text(UNSURE)).to_be_visible()
+    await nothing_is_covered()
+    await page.locator(".nk-banner").get_by_role("button", name="Close").click()
+    await expect(page.get_by_text(UNSURE)).to_have_count(0)
+    await page.wait_for_function("getComputedStyle(document.querySelector('.nk-app')).paddingTop === '0px'")

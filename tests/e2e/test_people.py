@@ -8,7 +8,7 @@ import httpx
 import pytest
 from playwright.async_api import Browser, Page, expect
 
-from tests.e2e.conftest import PATIENCE_S, Server, new_context, sign_in
+from tests.e2e.conftest import PASSWORD, PATIENCE_S, PacedServer, Server, new_context, sign_in
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
@@ -65,11 +65,13 @@ async def test_somebody_new_signs_in_and_is_out_when_disabled(server: Server, br
     await page.get_by_role("alertdialog").get_by_role("button", name="Disable").click()
     await expect(row).to_contain_text("Disabled")
     await expect(theirs).to_have_url(re.compile("/login"))
-    assert status_with(server, key) == 401
+    await expect(theirs.locator(".nk-gate [role=status]")).to_contain_text("Your account was switched off by an admin.")
+    await expect(page.get_by_text("Nora Sand is disabled, and signed out everywhere.")).to_be_visible()
+    assert status_with(server, key) == 403
     await theirs.get_by_label("Name").fill("Nora Sand")
     await theirs.locator("input[type=password]").fill(password)
     await theirs.keyboard.press("Enter")
-    await expect(theirs.get_by_text("This account is disabled.")).to_be_visible()
+    await expect(theirs.get_by_text("This account is switched off.")).to_be_visible()
 
     await choose(page, "Nora Sand", "Let in again")
     await expect(page.get_by_text("Nora Sand can sign in again.")).to_be_visible()
@@ -93,7 +95,9 @@ async def test_an_open_page_for_admins_is_gone_with_the_right_to_it(server: Serv
     await expect(theirs.get_by_text("There is no page at this address.")).to_be_visible()
     await expect(other.get_by_label("Message", exact=True)).to_have_value("Half a sentence")
     await expect(other.locator(".nk-who small")).to_have_text("Signed in")
+    await expect(page.get_by_text(f"{name} is no longer an admin.")).to_be_visible()
     await choose(page, name, "Make an admin")
+    await expect(page.get_by_text(f"{name} is an admin.")).to_be_visible()
     await expect(page.get_by_role("listitem").filter(has_text=name)).to_contain_text("Admin")
     await theirs.reload()
     await expect(theirs.get_by_role("heading", name="Models", exact=True)).to_be_visible()
@@ -121,6 +125,49 @@ async def test_somebody_is_deleted_by_keyboard(server: Server, browser: Browser)
     await expect(page.get_by_text(f"{name} is deleted.")).to_be_visible()
     await expect(page.get_by_role("listitem").filter(has_text=name)).to_have_count(0)
     await page.wait_for_function("document.activeElement !== document.body")
+
+
+async def test_what_the_command_line_does_shows_at_once_and_tells_whom_it_concerns(
+    server: Server, browser: Browser
+) -> None:
+    """What they had typed is there when they are let in again."""
+    page, name = await at_people(browser, server), server.add_user()
+    row = page.get_by_role("listitem").filter(has_text=name)
+    await expect(row).to_be_visible()
+    theirs = await sign_in(browser, server, name)
+    await theirs.get_by_label("Message", exact=True).fill("Half a sentence")
+    server.command("users", "role", name, "admin")
+    await expect(row).to_contain_text("Admin")
+    server.command("keys", "create", "--user", name, "--name", "Robot")
+    await expect(page.get_by_text(f"of {name}")).to_be_visible()
+    server.command("users", "disable", name)
+    await expect(row).to_contain_text("Disabled")
+    await expect(theirs.locator(".nk-gate [role=status]")).to_contain_text("Your account was switched off by an admin.")
+    server.command("users", "enable", name)
+    await theirs.get_by_label("Name").fill(name)
+    await theirs.locator("input[type=password]").fill(PASSWORD)
+    await theirs.keyboard.press("Enter")
+    await expect(theirs.get_by_label("Message", exact=True)).to_have_value("Half a sentence")
+    other = await theirs.context.new_page()
+    await other.goto(f"{server.url}/settings")
+    await theirs.get_by_role("button", name=name).click()
+    await theirs.get_by_role("menuitem", name="Sign out").click()
+    await expect(other.locator(".nk-gate [role=status]")).to_have_text("You were signed out.")
+    await expect(theirs.get_by_role("heading", name="Welcome back")).to_be_visible()
+    await expect(theirs.locator(".nk-gate [role=status]")).to_have_count(0)         # they know
+    server.command("users", "delete", name, "--yes")
+    await expect(row).to_have_count(0)
+
+
+async def test_who_is_deleted_in_mid_answer_is_told_so(paced_server: PacedServer, browser: Browser) -> None:
+    name = paced_server.add_user()
+    theirs = await sign_in(browser, paced_server, name)
+    paced_server.pace(0.5)
+    await theirs.get_by_label("Message", exact=True).fill("count to 900")
+    await theirs.keyboard.press("Enter")
+    await expect(theirs.get_by_role("button", name="Stop")).to_be_visible()
+    paced_server.command("users", "delete", name, "--yes")
+    await expect(theirs.locator(".nk-gate [role=status]")).to_have_text("Your account was deleted by an admin.")
 
 
 async def test_the_page_fits_the_narrowest_phone(server: Server, browser: Browser) -> None:

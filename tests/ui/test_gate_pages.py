@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from http.cookies import SimpleCookie
 
 import httpx
@@ -10,6 +12,7 @@ import pytest
 from app.errors import TooManyAttempts
 from app.language import Said
 from app.security import SESSION_COOKIE
+from app.services import endings
 from store.tables import UserRole
 from tests.app.house import PASSWORD
 from tests.ui.conftest import URL, Home, Person
@@ -123,6 +126,54 @@ async def test_signing_out_ends_the_session(home: Home, ada: Person) -> None:
         assert _cookie(done)[SESSION_COOKIE]["max-age"] == "0"
     async with ada.http() as browser:       # the old cookie
         assert (await browser.get("/")).headers["location"] == "/login"
+
+
+async def test_the_sign_in_page_says_why_a_session_ended_to_its_own_browser_alone(
+    home: Home, ada: Person, ben: Person
+) -> None:
+    accounts, people = home.services.accounts, home.services.people
+
+    async def seen(person: Person | None) -> str:
+        """What stands over the form for a browser that had this person's session."""
+        async with person.http() if person else home.http() as browser:
+            page = (await browser.get("/login?next=/settings")).text
+        _, _, after = page.partition('class="nk-notice" role="status">')
+        return re.sub(r"<[^>]*>", "", after.partition("</div>")[0]).strip()
+
+    await people.set_active(ada.id, ben.id, False)
+    assert await seen(ben) == (
+        "Your account was switched off by an admin. Your chats are kept, and an admin can switch it on again."
+    )
+    assert await seen(None) == ""
+    await people.set_active(ada.id, ben.id, True)
+    assert await seen(ben) == "You were signed out."
+    ben = replace(ben, session=await accounts.start_session(ben.row))
+    await people.set_password(ada.id, ben.id, "battery staple")
+    assert await seen(ben) == "Your password was changed, so you were signed out. Sign in with the new one."
+    await people.remove(ada.id, ben.id, "Ben")
+    assert await seen(ben) == "Your account was deleted by an admin."
+    assert await seen(replace(ben, session="made up")) == "You were signed out."
+    async with ben.http() as browser:       # what is wrong now is what counts
+        page = await browser.post("/login", data={"name": "Ben", "password": "battery staple"})
+        assert "do not match" in page.text and "nk-notice" not in page.text
+
+
+async def test_an_address_can_say_no_more_than_that_somebody_was_signed_out(home: Home, ada: Person) -> None:
+    async with home.http() as browser:
+        said = (await browser.get("/login?ended")).text
+        assert "You were signed out." in said
+        for query in ("ended=disabled", "ended=<b>Call+this+number", "ended=ended-deleted"):
+            assert (await browser.get(f"/login?{query}")).text == said
+        assert "nk-notice" not in (await browser.get("/login?why=disabled")).text
+
+
+async def test_what_is_remembered_of_ended_sessions_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(endings, "NUM_KEPT", 2)
+    kept = endings.Endings()
+    kept.note("ben", ["1", "2", "3"], endings.Ending.PASSWORD)
+    assert [kept.of(each) for each in "123"] == ["signed-out", "password", "password"]
+    kept.note("ben", [], endings.Ending.DELETED)
+    assert [kept.of(each) for each in "23"] == ["deleted", "deleted"]
 
 
 @pytest.mark.parametrize(

@@ -126,9 +126,14 @@ async def test_who_is_disabled_is_let_in_again(home: Home, ada: Person, ben: Per
     trigger(button, "click")
     await until(lambda: "Disabled" in texts(tab))
     assert await home.services.accounts.user_of_session(ben.session) is None
+    (said,) = told(tab, "Ben is disabled, and signed out everywhere.")
+    assert "Undo" not in said       # what has ended does not come back
     choose(tab, "Ben", "Let in again")
     await until(lambda: told(tab, "Ben can sign in again."))
+    assert "Undo" in told(tab, "Ben can sign in again.")[0]
     await home.services.accounts.sign_in("Ben", PASSWORD)
+    trigger(one(tab, Toast), "act", f"disabled {ben.id}")
+    await until(lambda: "Let in again" in texts(tab))
 
 
 async def test_before_somebody_is_deleted_it_is_told_what_goes(home: Home, ada: Person, ben: Person) -> None:
@@ -170,6 +175,7 @@ async def test_keys_of_everybody_are_seen_and_revoked_and_their_owner_s_page_fol
     (button,) = [each for each in yes.ancestors() if each.tag == "button"]
     trigger(button, "click")
     await tab.should_see("No program has a key.")
+    await until(lambda: told(tab, "The key Laptop is revoked."))
     await until(lambda: "Laptop" not in texts(theirs))
     assert await home.services.accounts.user_of_key(key) is None
 

@@ -10,7 +10,7 @@ import json
 from ui.delivery.files import ASSETS, NICEGUI_ADDRESS, MadeFile, nicegui_file, version_of
 
 LANGUAGES = ("en-US", "de")         # of Quasar's own few words; others are fetched
-_NAMES = ("escape", "fields", "line", "frame", "focus", "web_app")
+_NAMES = ("escape", "fields", "banners", "line", "frame", "focus", "web_app")
 OURS = [ASSETS / "scripts" / f"{name}.js" for name in _NAMES]
 AHEAD = ASSETS / "scripts" / "ahead.js"        # of no use but in here
 QUASAR = ASSETS / "vendor" / "quasar" / "index.js"

@@ -27,6 +27,7 @@ from ui.people.row import Acts, PersonRow
 from ui.refreshing import show_changes
 
 NUM_SHOWN = 50      # until all are asked for
+DISABLED = "disabled"
 
 
 async def people_page(services: Services, request: Request) -> bool:
@@ -69,7 +70,7 @@ class PeoplePage:
                     self._keys = KeyList(self._revoke)
                     self._no_keys = tag("p", "nk-hint nk-people-none", t("people-keys-none"))
         self._forms.place = self._place
-        self._toast = Toast(on_act=self._undo_role)
+        self._toast = Toast(on_act=self._undo)
         client = ui.context.client
         show_changes(self._services, client, self._admin_id, self._place, {"people"}, self._show)
         await self._show()
@@ -113,15 +114,17 @@ class PeoplePage:
     async def _change_role(self, user: User) -> None:
         """At once, with a way back."""
         if await self._set_role(user.id, UserRole.USER if user.role is UserRole.ADMIN else UserRole.ADMIN):
-            with self._place:
-                said = t("people-is-user" if user.role is UserRole.ADMIN else "people-is-admin", name=user.name)
-                self._toast.show(said, action=t("undo"), subject=f"{user.role.value} {user.id}")
+            said = "people-is-user" if user.role is UserRole.ADMIN else "people-is-admin"
+            self._confirm(said, user, before=user.role.value)
 
-    async def _undo_role(self, subject: str) -> None:
-        role, _, user_id = subject.partition(" ")
+    async def _undo(self, before: str) -> None:
+        """`before`: as `_confirm` has named it."""
+        what, _, user_id = before.partition(" ")
         roles = {each.value: each for each in UserRole}
-        if role in roles:
-            await self._set_role(user_id, roles[role])
+        if what in roles:
+            await self._set_role(user_id, roles[what])
+        elif what == DISABLED:
+            await self._set_active(user_id, False)
 
     async def _set_role(self, user_id: str, role: UserRole) -> bool:
         return await self._tried(self._people.set_role(self._admin_id, user_id, role))
@@ -133,17 +136,24 @@ class PeoplePage:
                 question = t("people-disable-question", name=user.name)
                 about = t("people-disable-about", name=user.name)
                 ask(question, about, t("people-disable"), lambda: self._disable(user))
-        elif await self._tried(self._people.set_active(self._admin_id, user.id, True)):
-            self._say(t("people-is-enabled", name=user.name))
+        elif await self._set_active(user.id, True):
+            self._confirm("people-is-enabled", user, before=DISABLED)
 
     async def _disable(self, user: User) -> None:
-        await self._tried(self._people.set_active(self._admin_id, user.id, False))
+        """Without Undo: letting them in again brings neither their sessions back nor their answers."""
+        if await self._set_active(user.id, False):
+            self._confirm("people-is-disabled", user)
+
+    async def _set_active(self, user_id: str, is_active: bool) -> bool:
+        return await self._tried(self._people.set_active(self._admin_id, user_id, is_active))
 
     async def _delete(self, user: User) -> None:
         await self._tried(self._forms.delete(user))
 
     async def _revoke(self, key: ApiKey) -> None:
         await self._people.revoke_key(self._admin_id, key)
+        with self._place:
+            self._say(t("people-key-revoked", key=key.name))
 
     async def _tried(self, doing: Awaitable[None]) -> bool:
         """Whether it could be done; else the page says why."""
@@ -155,6 +165,12 @@ class PeoplePage:
                 show_problem(self._problem, told(error))
             return False
         return True
+
+    def _confirm(self, message: str, user: User, *, before: str = "") -> None:
+        """With Undo, where what was `before` can be had again as it was."""
+        with self._place:       # for its language: the menu that was chosen from is made anew meanwhile
+            action = t("undo") if before else ""
+            self._toast.show(t(message, name=user.name), action=action, subject=f"{before} {user.id}")
 
     def _say(self, text: str) -> None:
         self._toast.show(text)

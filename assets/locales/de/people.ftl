@@ -38,6 +38,7 @@ people-password-made = Passwort
 
 people-is-admin = { $name } ist jetzt Admin.
 people-is-user = { $name } ist nicht mehr Admin.
+people-is-disabled = { $name } ist gesperrt und überall abgemeldet.
 people-is-enabled = { $name } kann sich wieder anmelden.
 people-disable-question = { $name } sperren?
 people-disable-about = Sofort überall abgemeldet, und Antworten, die gerade entstehen, brechen ab. API-Schlüssel ruhen, Chats bleiben. { $name } lässt sich wieder hereinlassen.
@@ -68,4 +69,5 @@ people-deleted = { $name } ist gelöscht.
 
 people-keys-about = Alle legen ihre eigenen in den Einstellungen an.
 people-keys-none = Kein Programm hat einen Schlüssel.
+people-key-revoked = Der Schlüssel { $key } ist widerrufen.
 people-key-of = von { $name }

@@ -38,6 +38,7 @@ people-password-made = Password
 
 people-is-admin = { $name } is an admin.
 people-is-user = { $name } is no longer an admin.
+people-is-disabled = { $name } is disabled, and signed out everywhere.
 people-is-enabled = { $name } can sign in again.
 people-disable-question = Disable { $name }?
 people-disable-about = Signed out everywhere at once, and answers being written stop. API keys sleep, chats stay. You can let { $name } in again.
@@ -68,4 +69,5 @@ people-deleted = { $name } is deleted.
 
 people-keys-about = Everybody makes their own in Settings.
 people-keys-none = No program has a key.
+people-key-revoked = The key { $key } is revoked.
 people-key-of = of { $name }
