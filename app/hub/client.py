@@ -17,11 +17,11 @@ from importlib.metadata import version
 from typing import Any, Literal
 from urllib.parse import quote
 
-import httpcore
 import httpx
 
 from app.errors import HubBusy, HubError, HubRefused, HubUnreachable, InvalidInput, NotFound
 from app.hub.files import RemoteFile, Variant, is_good_name, variants_of
+from app.hub.line import Line
 from app.language import Said
 
 Sort = Literal["downloads", "likes", "lastModified", "createdAt", "trendingScore"]
@@ -56,10 +56,6 @@ class ModelPage:
     files: tuple[RemoteFile, ...]
 
 
-# As much as asyncio reads at once: in quarters of that, which is the default, a GB cost 1.6 s of a core instead of 1.
-httpcore.AsyncHTTP11Connection.READ_NUM_BYTES = 256 * 1024
-
-
 class HubClient:
     """Every call raises HubError or NotFound with a sentence. `token` is asked for each request, and goes to the hub
     only, never to where it sends us.
@@ -72,8 +68,12 @@ class HubClient:
         self.endpoint = endpoint
         self.token = token
         self._is_offline = is_offline
+        self._read_timeout_s = read_timeout_s
+        self._tls = httpx.create_ssl_context()
+        self._tls.set_alpn_protocols(["http/1.1"])
         self.http = httpx.AsyncClient(
             headers=user_agent(),
+            verify=self._tls,
             timeout=httpx.Timeout(read_timeout_s, connect=CONNECT_TIMEOUT_S),
             limits=httpx.Limits(max_connections=32, max_keepalive_connections=16),
             follow_redirects=False,
@@ -81,6 +81,12 @@ class HubClient:
 
     async def close(self) -> None:
         await self.http.aclose()
+
+    async def line_to(self, url: httpx.URL) -> Line:
+        """Past all proxies. Raises httpx.TransportError."""
+        return await Line.to(
+            url, self._tls, connect_timeout_s=CONNECT_TIMEOUT_S, read_timeout_s=self._read_timeout_s
+        )
 
     async def search(
         self, text: str = "", *, file_format: str = "gguf", licence: str = "", parameters: str = "",

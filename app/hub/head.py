@@ -47,7 +47,11 @@ async def read_remote_header(client: HubClient, repo: str, commit_sha: str, vari
 
     async def read(file: RemoteFile) -> RawHeader:
         async with limit:
-            return await _read(Source(client, repo, commit_sha, file), file)
+            source = Source(client, repo, commit_sha, file)
+            try:
+                return await _read(source, file)
+            finally:
+                source.close()
 
     parts = await asyncio.gather(*(read(file) for file in files))
     return header_from(Path(PurePosixPath(files[0].name).name), parts)
@@ -71,8 +75,9 @@ async def _read(source: Source, file: RemoteFile) -> RawHeader:
 async def _fetch(source: Source, head: bytearray, end: int) -> None:
     if len(head) >= end:
         return
-    async with source.open(len(head), end, "") as response:
-        async for chunk in response.aiter_raw():
-            head += chunk[: end - len(head)]
+    buffer = memoryview(bytearray(FIRST_BYTES))
+    async with source.open(len(head), end, "") as body:
+        while num_bytes := await body.read_into(buffer[: end - len(head)]):
+            head += buffer[:num_bytes]
     if len(head) < end:
         raise HubError(Said("hub-header-cut"))

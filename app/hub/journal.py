@@ -43,6 +43,11 @@ class Coverage:
     def num_bytes(self) -> int:
         return sum(end - start for start, end in self._stretches)
 
+    @property
+    def num_first_bytes(self) -> int:
+        """From the beginning on, without a gap."""
+        return self._stretches[0][1] if self._stretches and not self._stretches[0][0] else 0
+
     def stretches(self) -> tuple[tuple[int, int], ...]:
         return tuple(self._stretches)
 

@@ -23,6 +23,10 @@ class Pace:
         self._sleep = sleep
         self._free_at_s = 0.0           # when what was taken so far is paid for
 
+    def portion(self, most_bytes: int) -> int:
+        """How much to fetch before it is taken: less with a small limit, for it lies in memory until it is paid for."""
+        return max(1, min(most_bytes, int(self.bytes_per_s * BURST_S))) if self.bytes_per_s else most_bytes
+
     async def take(self, num_bytes: int) -> None:
         """Returns when so many more bytes may have come."""
         if not self.bytes_per_s:

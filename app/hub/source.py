@@ -9,14 +9,17 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from typing import Protocol
+from urllib.request import getproxies, proxy_bypass
 
 import httpx
 
 from app.errors import HubError
 from app.hub.client import HubClient, check_answer, same_origin, unreachable
 from app.hub.files import RemoteFile
+from app.hub.line import Line, NotPlain
 from app.language import Said
 
 MAX_REDIRECTS = 5
@@ -29,6 +32,16 @@ class SourceChanged(HubError):
 
 class IgnoresRanges(HubError):
     """The source sends other bytes than it was asked for: only its whole answer can be trusted."""
+
+
+class Body(Protocol):
+    """An answer whose bytes are still to be read."""
+
+    response: httpx.Response        # its head
+
+    async def read_into(self, view: memoryview, /) -> int:
+        """How many bytes came; 0 at the end. Raises httpx.HTTPError."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +58,15 @@ class Source:
         self._file = file
         self._location: _Location | None = None
         self._resolving = asyncio.Lock()
+        self._free: list[Line] = []
+        self._is_plain = True           # bodies have a length, so that a Line can read them
+
+    def close(self) -> None:
+        while self._free:
+            self._free.pop().close()
 
     @asynccontextmanager
-    async def open(self, start: int, end: int, etag: str) -> AsyncIterator[httpx.Response]:
+    async def open(self, start: int, end: int, etag: str) -> AsyncIterator[Body]:
         """An answer with the bytes [start, end), of the version `etag` if that is known; its body is still to be read.
 
         Raises SourceChanged, IgnoresRanges, and what `app.hub.client` raises.
@@ -55,22 +74,56 @@ class Source:
         is_whole = (start, end) == (0, self._file.size_bytes)
         async with self._resolving:         # several connections begin at once
             location = self._location = self._location or await self._resolve()
-        headers = dict(self._client.headers()) if location.is_hub else {}
+        headers = httpx.Headers(self._client.http.headers)
+        headers.update(self._client.headers() if location.is_hub else {})
         headers["Accept-Encoding"] = "identity"
         if not is_whole:
             headers["Range"] = f"bytes={start}-{end - 1}"
             if etag and not etag.startswith("W/"):
                 headers["If-Range"] = etag
         try:
-            async with self._client.http.stream("GET", location.url, headers=headers) as response:
-                self._check(response, location, start, end, is_whole=is_whole, etag=etag)
-                yield response
+            async with self._answer(httpx.Request("GET", location.url, headers=headers)) as body:
+                self._check(body.response, location, start, end, is_whole=is_whole, etag=etag)
+                yield body
         except httpx.HTTPError as error:
             raise unreachable(location.url, error) from error
 
     def forget_location(self) -> None:
         """Addresses with a signature expire; the next `open` asks the hub again."""
         self._location = None
+        self.close()
+
+    @asynccontextmanager
+    async def _answer(self, request: httpx.Request) -> AsyncIterator[Body]:
+        if self._is_plain and _is_direct(request.url):
+            try:
+                line = await self._line(request)
+            except NotPlain:
+                self._is_plain = False
+            else:
+                try:
+                    yield line
+                finally:
+                    if line.is_free:
+                        self._free.append(line)
+                    else:
+                        line.close()
+                return
+        response = await self._client.http.send(request, stream=True)
+        try:
+            yield _Chunks(response)
+        finally:
+            await response.aclose()
+
+    async def _line(self, request: httpx.Request) -> Line:
+        """Whose answer has begun. One that was used before may be closed by the other side in this very moment."""
+        while self._free:
+            line = self._free.pop()
+            if line.is_free and line.leads_to(request.url):
+                with suppress(httpx.NetworkError, httpx.RemoteProtocolError):
+                    return await _asked(line, request)
+            line.close()
+        return await _asked(await self._client.line_to(request.url), request)
 
     async def _resolve(self) -> _Location:
         """Follow the hub to the file, and make sure that it is still the same."""
@@ -138,3 +191,36 @@ class Source:
 
     def _changed(self) -> SourceChanged:
         return SourceChanged(Said("hub-changed", file=self._file.name))
+
+
+class _Chunks:
+    """What httpx reads: through a proxy, or where the length of an answer is not said."""
+
+    def __init__(self, response: httpx.Response) -> None:
+        self.response = response
+        self._chunks = response.aiter_raw()
+        self._left = b""
+
+    async def read_into(self, view: memoryview) -> int:
+        while not self._left:
+            try:
+                self._left = await anext(self._chunks)
+            except StopAsyncIteration:
+                return 0
+        piece, self._left = self._left[: len(view)], self._left[len(view):]
+        view[: len(piece)] = piece
+        return len(piece)
+
+
+async def _asked(line: Line, request: httpx.Request) -> Line:
+    try:
+        await line.ask(request)
+    except BaseException:
+        line.close()
+        raise
+    return line
+
+
+def _is_direct(url: httpx.URL) -> bool:
+    proxies = getproxies()
+    return not (proxies.get(url.scheme) or proxies.get("all")) or bool(proxy_bypass(url.host))

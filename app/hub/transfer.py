@@ -1,19 +1,18 @@
 """Brings one model's files here: whole, checked, or not at all. On the hub's thread; hashing and syncing on others.
 
 Each file is fetched in pieces over several connections into a `.part`, whose journal says what is there for certain.
+Its hash follows what is there from the beginning on, while the system still has that in memory.
 All files are checked against the hub's hashes before the first is moved to its place; the one to load is moved last.
 """
 
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from io import FileIO
-from pathlib import Path
 
 from app.errors import HubBusy, HubError, HubRefused, NotFound, said
 from app.hub.client import HubClient
@@ -23,11 +22,13 @@ from app.hub.journal import Journal, bytes_there
 from app.hub.layout import Layout
 from app.hub.pace import Pace, Patience
 from app.hub.source import IgnoresRanges, Source, SourceChanged
-from app.hub.verify import Stopped, is_right
+from app.hub.verify import Check, to_its_end
 from app.language import Said
 
 NUM_CONNECTIONS = 4
 PIECE_BYTES = 32 << 20
+BLOCK_BYTES = 1 << 20               # written at once, where the file is a multiple of it: the kernel likes it whole
+HASH_BYTES = 32 << 20               # so much more must be there before the hash follows
 SAVE_INTERVAL_S = 1.0               # what `kill -9` costs at the most
 
 
@@ -41,7 +42,7 @@ class Progress:
 
     total_bytes: int = 0
     done_bytes: int = 0
-    checked_bytes: int = 0          # of those that are hashed after they came
+    checked_bytes: int = 0          # of the file whose hash is waited for
     is_verifying: bool = False
     note: str = ""                  # why nothing comes at the moment
 
@@ -76,7 +77,7 @@ class Transfer:
 
     async def _bring(self, file: RemoteFile) -> None:
         """To its part, or blob, checked."""
-        if (blob := self.layout.blob(file)) is not None and await self._is_right(blob, file):
+        if (blob := self.layout.blob(file)) is not None and await self._is_right(Check(blob, file)):
             return
         part = self.layout.part(file)
         part.parent.mkdir(parents=True, exist_ok=True)
@@ -84,28 +85,19 @@ class Transfer:
         if fetch.journal.is_verified:
             return
         await fetch.run()
-        if not await self._is_right(part, file):
+        if not await self._is_right(fetch.check):
             self.progress.done_bytes -= file.size_bytes
             fetch.journal.discard()
             raise WrongContent(Said("hub-wrong-content", file=file.name))
         await asyncio.to_thread(fetch.note_verified)
 
-    async def _is_right(self, path: Path, file: RemoteFile) -> bool:
-        stop = threading.Event()
+    async def _is_right(self, check: Check) -> bool:
+        def tell(num_bytes: int) -> None:
+            self.progress.checked_bytes = num_bytes
 
-        def on_bytes(num_bytes: int) -> bool:
-            self.progress.checked_bytes += num_bytes
-            return not stop.is_set()
-
-        self.progress.is_verifying, self.progress.checked_bytes = True, 0
-        checking = asyncio.ensure_future(asyncio.to_thread(is_right, path, file, on_bytes))
+        self.progress.is_verifying, self.progress.checked_bytes = True, check.num_bytes
         try:
-            return await asyncio.shield(checking)
-        except asyncio.CancelledError:
-            stop.set()
-            with suppress(Stopped):
-                await checking              # the file is closed when this returns
-            raise
+            return await check.is_right(tell)
         finally:
             self.progress.is_verifying = False
 
@@ -118,14 +110,23 @@ class _Fetch:
     file: RemoteFile
     journal: Journal
     source: Source = field(init=False)
+    check: Check = field(init=False)
+    grown: asyncio.Event = field(default_factory=asyncio.Event)     # HASH_BYTES more can be hashed
     is_whole: bool = False              # the source cannot be trusted with stretches
     has_restarted: bool = False
 
     def __post_init__(self) -> None:
         layout = self.transfer.layout
         self.source = Source(self.transfer.client, layout.repo, layout.commit_sha, self.file)
+        self.check = Check(self.journal.part, self.file)
 
     async def run(self) -> None:
+        try:
+            await self._run()
+        finally:
+            self.source.close()
+
+    async def _run(self) -> None:
         waits = self.transfer.patience.waits()
         while not self._is_complete():
             had_bytes = self.journal.coverage.num_bytes
@@ -163,6 +164,7 @@ class _Fetch:
     def _begin_anew(self) -> None:
         self.transfer.progress.done_bytes -= self.journal.coverage.num_bytes
         self.journal.discard()
+        self.check = Check(self.journal.part, self.file)
 
     async def _wait(self, error: HubError, waits: Iterator[float]) -> None:
         wait_s = next(waits, None)
@@ -190,41 +192,42 @@ class _Fetch:
             try:
                 async with asyncio.TaskGroup() as group:
                     workers = [group.create_task(self._work(pieces, out)) for _ in range(num_workers)]
-                    keeper = group.create_task(self._keep_journal(out))
+                    beside = [group.create_task(self._keep_journal(out)), group.create_task(self._keep_hash())]
                     await asyncio.wait(workers)
-                    keeper.cancel()
+                    for each in beside:
+                        each.cancel()
             except BaseExceptionGroup as errors:
                 if (task := asyncio.current_task()) is not None and task.cancelling():
                     raise asyncio.CancelledError from errors        # told to end in the same moment
                 raise _gravest(errors) from None
             finally:
                 with suppress(NoRoom):      # then the last one that could be written stands
-                    self._save(out)
+                    await to_its_end(lambda: self._save(out))
 
     async def _work(self, pieces: deque[tuple[int, int]], out: FileIO) -> None:
+        buffer, pace = memoryview(bytearray(BLOCK_BYTES)), self.transfer.pace
         while pieces:
-            start, end = pieces.popleft()
-            async with self.source.open(start, end, self.journal.etag) as response:
-                self.journal.etag = self.journal.etag or response.headers.get("etag", "")
-                at = start
-                async for chunk in response.aiter_raw():
-                    if at == end:           # more than was asked for
-                        break
-                    piece = chunk[: end - at]
-                    await self.transfer.pace.take(len(piece))
-                    self._write(out, at, piece)
-                    at += len(piece)
+            at, end = pieces.popleft()
+            async with self.source.open(at, end, self.journal.etag) as body:
+                self.journal.etag = self.journal.etag or body.response.headers.get("etag", "")
+                while num_bytes := await body.read_into(buffer[: pace.portion(min(end - at, _to_block_end(at)))]):
+                    await pace.take(num_bytes)
+                    self._write(out, at, buffer[:num_bytes])
+                    at += num_bytes
             if at < end:
                 raise HubError(Said("hub-cut", file=self.file.name))
 
-    def _write(self, out: FileIO, at: int, piece: bytes) -> None:
+    def _write(self, out: FileIO, at: int, piece: memoryview) -> None:
         with self._telling_when_full():
             out.seek(at)
-            left = memoryview(piece)
+            left = piece
             while left:
                 left = left[out.write(left):]
-        self.journal.coverage.add(at, at + len(piece))
+        coverage = self.journal.coverage
+        coverage.add(at, at + len(piece))
         self.transfer.progress.done_bytes += len(piece)
+        if coverage.num_first_bytes - self.check.num_bytes >= HASH_BYTES:
+            self.grown.set()
 
     def _save(self, out: FileIO) -> None:
         with self._telling_when_full():
@@ -242,13 +245,15 @@ class _Fetch:
     async def _keep_journal(self, out: FileIO) -> None:
         while True:
             await asyncio.sleep(self.transfer.save_interval_s)
-            saving = asyncio.ensure_future(asyncio.to_thread(self._save, out))
-            try:
-                await asyncio.shield(saving)
-            except asyncio.CancelledError:
-                await asyncio.wait({saving})        # it uses the open file
-                raise
+            await to_its_end(lambda: self._save(out))
             await asyncio.to_thread(self.transfer.disk.check_while_running, self.transfer.layout.root)
+
+    async def _keep_hash(self) -> None:
+        """After the bytes from the beginning on, of this run and of earlier ones."""
+        while True:
+            self.grown.clear()          # before: what comes while it reads is not to be missed
+            await self.check.read_to(self.journal.coverage.num_first_bytes)
+            await self.grown.wait()
 
 
 def bytes_here(layout: Layout) -> int:
@@ -271,3 +276,7 @@ def _gravest(errors: BaseExceptionGroup[BaseException]) -> BaseException:
     kinds = (NotFound, HubRefused, SourceChanged, IgnoresRanges, NoRoom, OSError)
     by_kind = (error for kind in kinds for error in errors.exceptions if isinstance(error, kind))
     return next(by_kind, errors.exceptions[0])
+
+
+def _to_block_end(at: int) -> int:
+    return BLOCK_BYTES - at % BLOCK_BYTES

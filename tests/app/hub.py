@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import ssl
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from email.utils import formatdate
 from functools import lru_cache
@@ -18,6 +19,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from time import monotonic
 from typing import Any
 from urllib.parse import parse_qs, quote, unquote, urlsplit
+
+from tests.app.repeating import Content, digest, short_of
 
 TOKEN = "hf_a_token_of_the_tests"
 CHUNK_BYTES = 1 << 16
@@ -39,13 +42,15 @@ class Faults:
     retry_after: str = ""
     wants_token: bool = False               # gated
     compresses: bool = False                # claims so
+    sends_chunks: bool = False              # a body whose length is not said
+    closes_between: bool = False            # the line, without a word, after each body
     bytes_per_s: int | None = None          # of all connections together
     expires_addresses: int = 0              # of the file host: so many requests are refused
 
 
 @dataclass
 class Repo:
-    files: dict[str, bytes] = field(default_factory=dict)
+    files: dict[str, Content] = field(default_factory=dict)
     commit: str = ""
     tags: list[str] = field(default_factory=list)
     downloads: int = 0
@@ -53,9 +58,9 @@ class Repo:
     gguf: dict[str, Any] | None = None
     last_modified: str = "2026-05-01T10:00:00.000Z"
 
-    def put(self, name: str, content: bytes) -> None:
+    def put(self, name: str, content: Content) -> None:
         self.files[name] = content
-        text = "".join(f"{name}:{hashlib.sha1(body).hexdigest()};" for name, body in sorted(self.files.items()))
+        text = "".join(f"{name}:{sha256(body)};" for name, body in sorted(self.files.items()))
         self.commit = hashlib.sha1(text.encode()).hexdigest()
 
 
@@ -68,12 +73,15 @@ class Asked:
 
 
 class Hub:
-    """Files over 1 kB, or called .gguf or .safetensors, lie in large-file storage: served by the other host."""
+    """Files over 1 kB, or called .gguf or .safetensors, lie in large-file storage: served by the other host.
 
-    def __init__(self, *, has_file_host: bool = True) -> None:
+    `tls`: what both hosts speak, if not plain HTTP.
+    """
+
+    def __init__(self, *, has_file_host: bool = True, tls: ssl.SSLContext | None = None) -> None:
         self.faults = Faults()
         self.repos: dict[str, Repo] = {}
-        self.old: dict[tuple[str, str], dict[str, bytes]] = {}      # by repository and commit
+        self.old: dict[tuple[str, str], dict[str, Content]] = {}    # by repository and commit
         self.asked: list[Asked] = []
         self.sent_bytes: Counter[str] = Counter()                   # by file's name
         self.on_sent: Callable[[str, int], None] = lambda _name, _total: None
@@ -81,10 +89,11 @@ class Hub:
         self._released = threading.Event()
         self.lock = threading.Lock()
         self.began_s = monotonic()
-        self._api = _serve(self, _ApiHandler)
-        self._files = _serve(self, _FileHandler) if has_file_host else None
-        self.url = f"http://127.0.0.1:{self._api.server_address[1]}"
-        self.files_url = f"http://localhost:{self._files.server_address[1]}" if self._files else ""
+        self._api = _serve(self, _ApiHandler, tls)
+        self._files = _serve(self, _FileHandler, tls) if has_file_host else None
+        scheme = "https" if tls else "http"
+        self.url = f"{scheme}://127.0.0.1:{self._api.server_address[1]}"
+        self.files_url = f"{scheme}://localhost:{self._files.server_address[1]}" if self._files else ""
 
     def hold(self, name: str = "", num_bytes: int = 0, then: Callable[[], object] = lambda: None) -> None:
         """Once so many bytes of a file have been sent in all ("": of any file), no more are until `release`."""
@@ -108,26 +117,26 @@ class Hub:
             server.shutdown()
             server.server_close()
 
-    def add(self, repo: str, files: dict[str, bytes], **about: Any) -> Repo:
+    def add(self, repo: str, files: Mapping[str, Content], **about: Any) -> Repo:
         added = self.repos[repo] = Repo(**about)
         for name, content in files.items():
             added.put(name, content)
         self.old[repo, added.commit] = dict(added.files)
         return added
 
-    def change(self, repo: str, name: str, content: bytes) -> str:
+    def change(self, repo: str, name: str, content: Content) -> str:
         """A new commit. The old one is still there under its name."""
         changed = self.repos[repo]
         changed.put(name, content)
         self.old[repo, changed.commit] = dict(changed.files)
         return changed.commit
 
-    def change_in_place(self, repo: str, name: str, content: bytes) -> None:
+    def change_in_place(self, repo: str, name: str, content: Content) -> None:
         """As no hub should: the commit stays, its file is another."""
         self.repos[repo].files[name] = content
         self.old[repo, self.repos[repo].commit][name] = content
 
-    def at(self, repo: str, revision: str) -> tuple[str, dict[str, bytes]] | None:
+    def at(self, repo: str, revision: str) -> tuple[str, dict[str, Content]] | None:
         found = self.repos.get(repo)
         if found is None:
             return None
@@ -147,31 +156,33 @@ class Hub:
 
 
 @lru_cache
-def md5(content: bytes) -> str:
-    return hashlib.md5(content).hexdigest()
+def md5(content: Content) -> str:
+    return digest("md5", short_of(content))
 
 
 @lru_cache
-def sha256(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
+def sha256(content: Content) -> str:
+    return digest("sha256", content)
 
 
 @lru_cache
-def git_oid(content: bytes) -> str:
-    return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
+def git_oid(content: Content) -> str:
+    return digest("sha1", short_of(content), b"blob %d\0" % len(content))
 
 
-def _is_large(name: str, content: bytes) -> bool:
+def _is_large(name: str, content: Content) -> bool:
     return len(content) > 1024 or name.endswith((".gguf", ".safetensors"))
 
 
-def _serve(hub: Hub, handler: type[_Handler]) -> ThreadingHTTPServer:
+def _serve(hub: Hub, handler: type[_Handler], tls: ssl.SSLContext | None) -> ThreadingHTTPServer:
     class _Bound(handler):      # type: ignore[valid-type, misc]
         pass
 
     _Bound.hub = hub
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Bound)
     server.daemon_threads = True
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
     threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
     return server
 
@@ -188,7 +199,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.do_GET()
 
     def do_GET(self) -> None:
-        headers = {name.lower(): value for name, value in self.headers.items()}
+        headers = {name.lower(): ", ".join(self.headers.get_all(name, ())) for name in self.headers}
         self.hub.asked.append(Asked(self.host, self.command, self.path, headers))
         try:
             self.answer()
@@ -214,7 +225,7 @@ class _Handler(BaseHTTPRequestHandler):
             headers["Retry-After"] = self.hub.faults.retry_after
         self.say(status, headers, json.dumps({"error": message or code}).encode())
 
-    def say_file(self, name: str, content: bytes, etag: str, headers: dict[str, str]) -> None:
+    def say_file(self, name: str, content: Content, etag: str, headers: dict[str, str]) -> None:
         """With ranges, and with whatever faults are switched on."""
         faults, size = self.hub.faults, len(content)
         if faults.status is not None and self.command == "GET" and self.hub.took("num_statuses"):
@@ -244,10 +255,14 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         for header, value in headers.items():
             self.send_header(header, value)
-        self.send_header("Content-Length", str(len(body)))
+        if faults.sends_chunks:
+            self.send_header("Transfer-Encoding", "chunked")
+        else:
+            self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         if self.command == "GET":
             self._send_body(name, bytes(body))
+            self.close_connection |= faults.closes_between
 
     def _send_body(self, name: str, body: bytes) -> None:
         faults = self.hub.faults
@@ -257,11 +272,13 @@ class _Handler(BaseHTTPRequestHandler):
             piece = body[at: min(at + CHUNK_BYTES, until)]
             if faults.bytes_per_s:
                 self._drip(len(piece), faults.bytes_per_s)
-            self.wfile.write(piece)
+            self.wfile.write(b"%x\r\n%b\r\n" % (len(piece), piece) if faults.sends_chunks else piece)
             with self.hub.lock:
                 self.hub.sent_bytes[name] += len(piece)
             self.hub.on_sent(name, self.hub.sent_bytes[name])
             self.hub.hold_if_due(name)
+        if faults.sends_chunks and not is_cut:
+            self.wfile.write(b"0\r\n\r\n")
         if is_cut:
             self.wfile.flush()
             self.close_connection = True

@@ -10,7 +10,7 @@ import random
 import shutil
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,11 +21,12 @@ from app.errors import HubBusy, HubError, HubRefused, HubUnreachable, NotFound
 from app.hub.client import HubClient
 from app.hub.disk import Disk, NoRoom
 from app.hub.files import RemoteFile
-from app.hub.journal import Coverage, bytes_there
+from app.hub.journal import Coverage, Journal, bytes_there
 from app.hub.layout import Layout, OwnLayout, journal_of
 from app.hub.pace import Pace, Patience
 from app.hub.source import IgnoresRanges, SourceChanged
 from app.hub.transfer import Transfer, WrongContent, bytes_here, discard
+from app.hub.verify import Check
 from tests.app.hub import TOKEN, Hub, sha256
 
 REPO, NAME = "birds/Parrot-GGUF", "parrot-Q4_K_M.gguf"
@@ -133,6 +134,79 @@ class TestWrongContent:
         assert small.place(small.files[0]).read_bytes() == b'{"model_type": "parrot"}'
 
 
+class TestHashing:
+    """What is there from the beginning on is hashed while the rest comes."""
+
+    @pytest.fixture(autouse=True)
+    def read_bytes(self, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+        """How much each time, from the file."""
+        read: list[int] = []
+        read_to = Check._read_to
+
+        def reading(check: Check, end: int, tell: Callable[[int], None]) -> None:
+            before = check.num_bytes
+            read_to(check, end, tell)
+            read.append(check.num_bytes - before)
+
+        monkeypatch.setattr(Check, "_read_to", reading)
+        monkeypatch.setattr("app.hub.transfer.HASH_BYTES", 2 * PIECE_BYTES)
+        return read
+
+    async def test_each_byte_is_read_once_though_the_line_is_cut(self, bench: Bench, read_bytes: list[int]) -> None:
+        bench.hub.faults.cuts_at, bench.hub.faults.num_cuts = 0.4, 8
+        await (await bench.transfer()).run()
+        assert (await bench.place()).read_bytes() == CONTENT
+        assert sum(read_bytes) == len(CONTENT)
+        assert read_bytes[-1] < len(CONTENT) // 2, "most of it before the last byte came"
+
+    async def test_a_later_run_reads_what_is_there_while_the_rest_comes(
+        self, bench: Bench, read_bytes: list[int]
+    ) -> None:
+        layout = await bench.layout()
+        most = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        bench.hub.hold(NAME, len(CONTENT) * 9 // 10, then=lambda: loop.call_soon_threadsafe(most.set))
+        running = asyncio.create_task((await bench.transfer(layout)).run())
+        await most.wait()
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        bench.hub.release()
+        num_first_bytes = Journal.open(layout.part(layout.files[0]), layout.files[0]).coverage.num_first_bytes
+        read_bytes.clear()
+        await (await bench.transfer(layout)).run()
+        assert layout.place(layout.files[0]).read_bytes() == CONTENT
+        assert sum(read_bytes) == len(CONTENT)
+        assert read_bytes[0] == num_first_bytes > 0
+
+    async def test_a_file_that_is_begun_anew_is_hashed_anew(self, bench: Bench) -> None:
+        bench.hub.faults.ignores_range = True
+        bench.hub.faults.cuts_at, bench.hub.faults.num_cuts = 0.7, 3
+        again = await bench.transfer()
+        again.patience = Patience(num_attempts=4, first_wait_s=0.001, longest_wait_s=0.002)
+        await again.run()
+        assert (await bench.place()).read_bytes() == CONTENT
+
+    async def test_stopped_it_goes_on_where_it_was(self, tmp_path: Path) -> None:
+        path = tmp_path / "file"
+        path.write_bytes(CONTENT)
+        check = Check(path, RemoteFile(name="file", size_bytes=len(CONTENT), sha256=sha256(CONTENT)))
+        await check.read_to(1000)
+        reading = asyncio.create_task(check.is_right(lambda _num_bytes: None))
+        await asyncio.sleep(0)
+        reading.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reading
+        assert check.num_bytes >= 1000
+        assert await check.is_right(lambda _num_bytes: None)
+
+    async def test_a_file_that_is_longer_than_promised_is_wrong(self, tmp_path: Path) -> None:
+        path = tmp_path / "file"
+        path.write_bytes(CONTENT + b"!")
+        check = Check(path, RemoteFile(name="file", size_bytes=len(CONTENT), sha256=sha256(CONTENT)))
+        assert not await check.is_right(lambda _num_bytes: None)
+
+
 class TestLinesThatBreak:
     async def test_a_line_that_is_cut_again_and_again_is_taken_up_where_it_broke(self, bench: Bench) -> None:
         bench.hub.faults.cuts_at, bench.hub.faults.num_cuts = 0.4, 8
@@ -170,7 +244,9 @@ class TestLinesThatBreak:
     async def test_one_that_knows_no_ranges_and_is_cut_begins_anew_each_time(self, bench: Bench) -> None:
         bench.hub.faults.ignores_range = True
         bench.hub.faults.cuts_at, bench.hub.faults.num_cuts = 0.4, 6
-        await (await bench.transfer()).run()
+        transfer = await bench.transfer()
+        transfer.patience = Patience(num_attempts=7, first_wait_s=0.001, longest_wait_s=0.002)
+        await transfer.run()
         assert (await bench.place()).read_bytes() == CONTENT
 
     async def test_one_that_compresses_unasked_is_refused(self, bench: Bench) -> None:

@@ -7,31 +7,24 @@ that what is late is late by the event loop, and by the processor that both shar
 from __future__ import annotations
 
 import asyncio
-import sys
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from itertools import pairwise
 
 import httpx
 
-from tests.app.hub import Hub
-from tests.app.shop import tiny_model
+from tests.benchmarks.models.hub import ask_for_file, large_hub, until_it_is_there
 from tests.benchmarks.ui.figures import Figure, percentile
 from tests.benchmarks.ui.house import PATIENCE_S, Served, api_key, furnished, served
 from tests.benchmarks.ui.server import MODEL_ID
 
-NUM_GB = 2
 TOKENS_PER_S = 40
 WARM_UP_S, ALONE_S = 2.0, 10.0
 MAX_CORES, MAX_DELAY_MS = 1.0, 50.0
-REPO, FILE = "birds/Parrot-GGUF", "parrot-Q8_0.gguf"
-LOOK_INTERVAL_S = 0.2
 
 
-async def bringing(_repetitions: int) -> list[Figure]:
-    async with _hub() as hub_url, furnished() as (data_dir, people):
-        to_the_hub = {"HF_ENDPOINT": hub_url}
+async def bringing(num_gb: float) -> list[Figure]:
+    async with large_hub(num_gb) as hub, furnished() as (data_dir, people):
+        to_the_hub = {"HF_ENDPOINT": hub.url}
         async with served(data_dir, people, tokens_per_s=TOKENS_PER_S, extra=to_the_hub) as server:
             arrivals = _Arrivals(server, await api_key(server))
             listening = asyncio.create_task(arrivals.listen())
@@ -41,14 +34,14 @@ async def bringing(_repetitions: int) -> list[Figure]:
             alone = (server.cpu_s - spent_s) / (time.perf_counter() - begun_s)
             alone_ms = arrivals.delays_ms(since_s=begun_s)
             begun_s, spent_s = time.perf_counter(), server.cpu_s
-            await _download(server)
+            await until_it_is_there(server, await ask_for_file(server))
             took_s = time.perf_counter() - begun_s
             cores = (server.cpu_s - spent_s) / took_s - alone
             beside_ms = arrivals.delays_ms(since_s=begun_s)
             listening.cancel()
     return [
-        Figure("download", NUM_GB / took_s, "GB/s", note=f"{NUM_GB} GB, hashed, at its place"),
-        Figure("download: of the processor", cores, "cores", MAX_CORES, note=f"{cores * took_s / NUM_GB:.2f} s a GB"),
+        Figure("download", num_gb / took_s, "GB/s", note=f"{num_gb:g} GB, hashed, at its place"),
+        Figure("download: of the processor", cores, "cores", MAX_CORES, note=f"{cores * took_s / num_gb:.2f} s a GB"),
         Figure("longest delay of a token, alone", max(alone_ms), "ms", note=f"p99 {percentile(alone_ms, 0.99):.0f}"),
         Figure(
             "longest delay of a token, beside the download", max(beside_ms), "ms", MAX_DELAY_MS,
@@ -85,41 +78,3 @@ class _Arrivals:
         return [
             max(0.0, 1000 * (after - before - 1 / TOKENS_PER_S)) for before, after in pairwise(at_s)
         ]
-
-
-async def _download(server: Served) -> None:
-    cookies = server.people.newcomer.cookies
-    async with httpx.AsyncClient(base_url=server.url, cookies=cookies, timeout=PATIENCE_S) as client:
-        asked = await client.post("/hub/downloads", json={"repo": REPO, "wanted": FILE, "anyway": True})
-        asked.raise_for_status()
-        address = f"/hub/downloads/{asked.json()['id']}"
-        while (state := (await client.get(address)).json())["state"] != "on_disk":
-            if state["state"] in ("failed", "paused"):
-                raise SystemExit(f"the download ended: {state}")
-            await asyncio.sleep(LOOK_INTERVAL_S)
-
-
-@asynccontextmanager
-async def _hub() -> AsyncIterator[str]:
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", __name__, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
-    )
-    assert process.stdin is not None and process.stdout is not None
-    try:
-        yield (await process.stdout.readline()).decode().strip()
-    finally:
-        process.stdin.close()
-        await process.wait()
-
-
-def main() -> None:
-    """The hub, until stdin ends."""
-    hub = Hub()
-    hub.add(REPO, {FILE: tiny_model() + bytes(NUM_GB * 10**9)}, tags=["gguf"])
-    print(hub.url, flush=True)
-    sys.stdin.read()
-    hub.close()
-
-
-if __name__ == "__main__":
-    main()
