@@ -15,6 +15,8 @@ from engine.grammar import GrammarSpec
 from engine.params import MAX_SEED, SamplingParams
 
 MAX_CHOICES = 8
+MOST_TOKENS = 2**31
+NO_LIMIT = -1           # of `max_tokens`, as llama.cpp and LM Studio have it, and clients that were written for them
 
 
 def _whole_number(value: Any) -> Any:
@@ -95,6 +97,19 @@ class Parameters(BaseModel):
 
 
 M = TypeVar("M", bound=BaseModel)
+
+
+def answer_length(name: str, value: int | None) -> int | None:
+    """In tokens; None: as many as fit. Raises InvalidRequest, which names the parameter as it was sent."""
+    if value is None or value == NO_LIMIT:
+        return None
+    if not 1 <= value <= MOST_TOKENS:
+        raise InvalidRequest(
+            f"{name} is {value}; it must be at least 1 and at most {MOST_TOKENS}. For as many tokens as fit, send "
+            f"{NO_LIMIT}.",
+            param=name,
+        )
+    return value
 
 
 def validate(kind: type[M], body: Any, *, inside: str = "") -> M:

@@ -127,6 +127,16 @@ def test_stop_strings_end_the_text_before_them(anna: Person, stop: Any, text: st
         assert (choice["message"]["content"], choice["finish_reason"]) == (text, "stop")
 
 
+@pytest.mark.parametrize("name", ["max_tokens", "max_completion_tokens"])
+def test_a_length_of_minus_one_is_no_limit(anna: Person, name: str) -> None:
+    """As clients of llama.cpp and LM Studio send it."""
+    choice = ask(anna, "count", **{name: -1})["choices"][0]
+    assert choice["message"]["content"] == COUNTING and choice["finish_reason"] == "stop"
+    with anna.client() as client:
+        raw = client.post("/v1/completions", json={"model": "parrot", "prompt": "count", "max_tokens": -1}).json()
+    assert raw["choices"][0]["text"] == COUNTING and raw["choices"][0]["finish_reason"] == "stop"
+
+
 def test_the_newer_length_parameter_wins(anna: Person) -> None:
     choice = ask(anna, "count", max_tokens=50, max_completion_tokens=4)["choices"][0]
     assert choice["message"]["content"] == COUNTING[:4]
