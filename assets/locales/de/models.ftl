@@ -145,7 +145,7 @@ connection-tested = Er antwortet und hat { $count ->
    *[other] { $count } Modelle.
 }
 connection-name = Name
-connection-name-about = Antworten, die darüber kommen, tragen diesen Namen.
+connection-name-about = Antworten, die darüber kommen, tragen diesen Namen. Leer gelassen heißt sie wie ihr Host.
 connection-url = Adresse
 connection-url-about = Die Adresse der API des Servers. Meist endet sie auf /v1.
 connection-url-example = http://gpu.lan:8000/v1

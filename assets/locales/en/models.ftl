@@ -145,7 +145,7 @@ connection-tested = It answers, and has { $count ->
    *[other] { $count } models.
 }
 connection-name = Name
-connection-name-about = Answers that come over it carry this name.
+connection-name-about = Answers that come over it carry this name. Left empty, it is called as its host.
 connection-url = Address
 connection-url-about = The address of the server’s API. It usually ends in /v1.
 connection-url-example = http://gpu.lan:8000/v1
