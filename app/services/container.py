@@ -37,6 +37,7 @@ from app.services.model_versions import ModelVersions
 from app.services.models import ModelService, wanted_of
 from app.services.optimizer import ModelOptimizer
 from app.services.organise import OrganiseService
+from app.services.other_processes import OtherProcesses
 from app.services.people import PeopleService
 from app.services.presets import PresetService
 from app.services.prompts import PromptService
@@ -94,6 +95,7 @@ class Services:
     listing: ListingService
     searching: SearchService
     titles: TitleService
+    other_processes: OtherProcesses
     benchmarks: BenchmarkService
 
     @classmethod
@@ -139,7 +141,8 @@ class Services:
             ModelSpeeds(db, engines), ModelUpdates(db, hub, models, changes), found_models, model_uploads, downloads,
             optimizer, engines, generations, chat, ContextMeter(engines), temporary, presets, prompts,
             LibraryFiles(prompts, presets), exports, imports, OrganiseService(db, conversations, changes),
-            ListingService(db), SearchService(db), titles, BenchmarkService(db, models, engines, changes),
+            ListingService(db), SearchService(db), titles, OtherProcesses(db, changes),
+            BenchmarkService(db, models, engines, changes),
         )
 
     async def start(self) -> None:

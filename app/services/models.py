@@ -19,6 +19,7 @@ from sqlmodel import Session
 
 from app.errors import Conflict, InvalidInput, ModelNotFound, ModelUnavailable, said
 from app.language import Said
+from app.services.absent_models import Absence, ModelName, absences, names, switched_off
 from app.services.changes import Change, Changes
 from app.services.engines import EngineRegistry, ModelStatus
 from app.services.model_facts import (
@@ -67,18 +68,6 @@ class ModelEntry:
     def is_elsewhere(self) -> bool:
         """What is said to it leaves this machine."""
         return self.model.is_elsewhere
-
-
-@dataclass(frozen=True, slots=True)
-class Absence:
-    """Of a model that was named, and cannot be asked: it is switched off, or gone."""
-
-    name: str
-    reason: Said
-
-    @classmethod
-    def of_gone(cls, model_id: str) -> Absence:
-        return cls(model_id[:200], Said("error-model-gone", model=model_id[:200]))
 
 
 class ModelService:
@@ -131,8 +120,12 @@ class ModelService:
         return TemplateReport.from_values(model.template)
 
     async def absences(self) -> dict[str, Absence]:
-        """By id: of those elsewhere that are known, and switched off."""
-        return await self._db.read(_absences)
+        """By id: of those that are switched off, and of those that are gone."""
+        return await self._db.read(absences)
+
+    async def names(self) -> dict[str, ModelName]:
+        """By id: of all that are known, usable or not, or were."""
+        return await self._db.read(names)
 
     async def default(self) -> Model | None:
         return await self._db.read(models.default)
@@ -221,24 +214,12 @@ async def find_model(db: Database, model_id: str) -> Model:
         return same
     if (named := next((each for each in listed if model_id in ModelSettings.of(each).aliases), None)) is not None:
         return named
-    if (absence := (await db.read(_absences)).get(model_id)) is not None:
+    if (absence := (await db.read(switched_off)).get(model_id)) is not None:
         raise ModelNotFound(absence.reason)
     if listed:
         known = ", ".join(each.id for each in listed)
         raise ModelNotFound(Said("error-no-model", model=model_id[:200], known=known))
     raise ModelNotFound(Said("error-no-model-at-all", model=model_id[:200]))
-
-
-def _absences(session: Session) -> dict[str, Absence]:
-    led = elsewhere.unusable(session)
-    is_allowed = elsewhere.is_allowed(session)
-    found = {}
-    for model in models.list_all(session):
-        if model.id in led:
-            names = ", ".join(each.name for each in led[model.id])
-            reason = Said("error-model-off-over", model=model.name, connections=names)
-            found[model.id] = Absence(model.name, reason if is_allowed else Said("error-model-off", model=model.name))
-    return found
 
 
 def _listed(session: Session) -> tuple[list[Model], Led]:

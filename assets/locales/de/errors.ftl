@@ -39,6 +39,8 @@ error-no-model-at-all = Das Modell „{ $model }“ gibt es hier nicht, und auch
 error-model-off = { $model } ist nicht erreichbar: Modelle anderswo wurden von einem Admin ausgeschaltet. Bitte ein anderes Modell wählen.
 error-model-off-over = { $model } ist nicht erreichbar: { $connections } wurde von einem Admin ausgeschaltet. Bitte ein anderes Modell wählen.
 error-model-gone = { $model } ist nicht oder nicht mehr hier. Bitte ein anderes Modell wählen.
+error-model-was-removed = { $model } wurde von diesem Computer entfernt. Bitte ein anderes Modell wählen; ein Admin kann es wieder herunterladen.
+error-model-unled = { $model } ist nicht erreichbar: Keine Verbindung führt mehr dorthin. Bitte ein anderes Modell wählen.
 error-model-embeds = { $model } berechnet Embeddings und kann nicht chatten. Bitte ein anderes Modell als Standard festlegen.
 error-model-writes = { $model } schreibt gerade { $count ->
     [one] eine Antwort

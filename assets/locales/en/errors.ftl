@@ -40,6 +40,8 @@ error-no-model-at-all = The model '{ $model }' does not exist here. Models that 
 error-model-off = { $model } is not reachable: models elsewhere were switched off by an admin. Choose another model.
 error-model-off-over = { $model } is not reachable: { $connections } was switched off by an admin. Choose another model.
 error-model-gone = { $model } is not here, or no longer. Choose another model.
+error-model-was-removed = { $model } was removed from this machine. Choose another model; an admin can download it again.
+error-model-unled = { $model } is not reachable: no connection leads to it any more. Choose another model.
 error-model-embeds = { $model } makes embeddings and cannot chat. Choose another model as the default.
 error-model-writes = { $model } is writing { $count ->
     [one] an answer
