@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import text, update
+from sqlalchemy import func, text, update
 from sqlmodel import Session, col, select
 
 from store import elsewhere, removed_models
-from store.tables import Model, ModelVersion
+from store.tables import Conversation, Model, ModelVersion
 
 GLANCE = (
     "SELECT id, name, path, quantisation, is_default FROM model ORDER BY id",
@@ -73,6 +73,12 @@ def remove(session: Session, model_id: str) -> bool:
     session.delete(model)
     see_to_a_default(session)
     return True
+
+
+def num_chats(session: Session, model_id: str) -> int:
+    """That were last answered by it, whosever they are."""
+    of_it = select(func.count()).where(Conversation.model_id == model_id, col(Conversation.deleted_at).is_(None))
+    return session.exec(of_it.select_from(Conversation)).one()
 
 
 def set_settings(session: Session, model_id: str, settings: dict[str, Any]) -> Model | None:

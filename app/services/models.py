@@ -27,13 +27,13 @@ from app.services.model_facts import (
     delete_files,
     describe,
     is_replaced,
-    paths_of,
     problem_of,
     spec_from,
     version_of,
 )
 from app.services.model_facts import size_on_disk as size_on_disk
 from app.services.model_origin import Downloaded, Origin
+from app.services.model_removal import Removal, removal_of
 from app.services.model_settings import ModelSettings
 from app.services.model_states import Wanted
 from app.settings import Settings
@@ -168,25 +168,20 @@ class ModelService:
             raise Conflict(Said("error-model-starter", model=model.name))
         if not stops_answers and (num_requests := self._engines.status(model.id).num_requests):
             raise Conflict(Said("error-model-writes", model=model.name, count=num_requests))
-        files = await self.files_that_go_with(model)
+        removal = await self.removal(model)
         await self._db.run(models.remove, model.id)     # first: whoever asks for it in between must not load it again
         await self._engines.forget(model.id)
-        await asyncio.to_thread(delete_files, files, self._models_dir)
+        await asyncio.to_thread(delete_files, removal.deleted, self._models_dir)
         for callback in self._removed:
             await callback(model.id)
         self._changes.announce_all(Change("models"))
 
-    async def files_that_go_with(self, model: Model) -> tuple[Path, ...]:
-        """Those that `remove` deletes."""
+    async def removal(self, model: Model) -> Removal:
+        """What `remove` does to its files, and to whose chats."""
         versions = [as_model(model, each.facts) for each in await self._db.read(models.versions, model.id)]
         others = [each for each in await self._db.read(models.list_all) if each.id != model.id]
-        return await asyncio.to_thread(self._ours, [model, *versions], others)
-
-    def _ours(self, own: Sequence[Model], others: Sequence[Model]) -> tuple[Path, ...]:
-        needed = {path for each in others for path in paths_of(each)}
-        folder = self._models_dir.resolve()
-        paths = dict.fromkeys(path for each in own for path in paths_of(each))
-        return tuple(path for path in paths if path.is_relative_to(folder) and path not in needed)
+        num_chats = await self._db.read(models.num_chats, model.id)
+        return await asyncio.to_thread(removal_of, model, versions, others, self._models_dir, num_chats)
 
     async def register_starter(self) -> Model | None:
         """At start: the starter model, where its package is installed. Its header is read only if the file is new."""
