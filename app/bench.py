@@ -129,18 +129,22 @@ async def _own(services: Services, user: str) -> Prompts:
 
 async def _follow(desk: Desk, status: dict[str, Any]) -> dict[str, Any]:
     """To its end. Ctrl-C stops it, in a server too: nobody else asked for it."""
-    from app.bench_report import line_of, progress_of, step_of
+    from app.bench_report import estimate_of, line_of, progress_of, step_of
     from app.progress_line import ProgressLine
 
     line = ProgressLine(progress_of, step_of)
     bench_id = status["id"]
-    is_told = False
+    is_told = is_estimated = False
     try:
         while status["is_running"]:
             if status["waits_in_line"] and not is_told:
                 is_told = True
                 line.end()
                 print(line_of(status), file=sys.stderr)
+            if status["about_s"] and not is_estimated:
+                is_estimated = True
+                line.end()
+                print(estimate_of(status), file=sys.stderr)
             line.show(status)
             await asyncio.sleep(LOOK_INTERVAL_S)
             status = await desk.get(bench_id)

@@ -49,6 +49,11 @@ def line_of(status: dict[str, Any]) -> str:
     )
 
 
+def estimate_of(status: dict[str, Any]) -> str:
+    """As soon as the model has said a few words, and before most is measured."""
+    return f"This takes about {in_time(status['about_s'])}, for {status['num_all']:,} answers. Ctrl-C stops it."
+
+
 def step_of(status: dict[str, Any]) -> object:
     """Another model, repetition or level."""
     return [status[name] for name in ("state", "model_name", "repetition", "concurrency")]

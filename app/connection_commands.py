@@ -37,8 +37,10 @@ OfOne = Annotated[str, typer.Argument(metavar="[NAME]", help="A connection's; wi
 
 @connections.command("add")
 def add(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What it is to be called.")],
-    url: Annotated[str, typer.Argument(metavar="URL", help="As http://gpu.lan:8000/v1.")],
+    name_or_url: Annotated[
+        str, typer.Argument(metavar="NAME", help="What it is to be called; or the address alone: then as its host.")
+    ],
+    url_or_none: Annotated[str | None, typer.Argument(metavar="URL", help="As http://gpu.lan:8000/v1.")] = None,
     key_stdin: Annotated[bool, typer.Option("--key-stdin", help="Read the server's key from standard input.")] = False,
     headers: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Headers to send along, one a line, as in X-Team: kitchen.")
@@ -50,6 +52,9 @@ def add(
     data_dir: DataDir = None,
 ) -> None:
     """Ask a server which models it has, and use them from now on. Models elsewhere must be switched on."""
+    name, url = ("", name_or_url) if url_or_none is None else (name_or_url, url_or_none)
+    if not name and not any(mark in url for mark in ".:"):
+        raise typer.BadParameter(f"'{url}' is no address, as http://gpu.lan:8000/v1", param_hint="URL")
     key = _read_key() if key_stdin else ""
     lines = headers.read_text(encoding="utf-8", errors="replace") if headers is not None else ""
 

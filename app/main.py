@@ -70,7 +70,8 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     services: Services = app.state.services
     await services.start()
     background = {asyncio.create_task(services.preload()), asyncio.create_task(services.keep_tidy()),
-                  asyncio.create_task(services.model_updates.keep_looking())}
+                  asyncio.create_task(services.model_updates.keep_looking()),
+                  asyncio.create_task(services.other_processes.keep_looking())}
     try:
         yield
     finally:

@@ -172,11 +172,16 @@ def remove(
         if (url := server_url(services.settings)) is not None:      # which alone knows what the model is answering
             raise Conflict(Said("command-remove-running", url=url))
         row = await services.models.find_here(model)
-        files = await services.models.files_that_go_with(row)
-        if files and not yes:
-            raise Conflict(Said("command-remove-files", model=row.name, files=", ".join(map(str, files))))
+        removal = await services.models.removal(row)
+        if removal.deleted and not yes and not row.is_starter:
+            files = ", ".join(map(str, removal.deleted))
+            raise Conflict(Said("command-remove-files", model=row.name, files=files))
         await services.models.remove(row.id)
-        return f"{row.name} is no longer known here."
+        told = [f"{row.name} ({row.id}) is no longer known here.", *map(str, removal.sentences)]
+        if row.is_default:
+            now = await services.models.default()
+            told.append(f"New chats begin with {now.name} now." if now else "There is no model for new chats now.")
+        return "\n".join(told)
 
     print(with_services(data_dir, work))
 

@@ -67,4 +67,10 @@ def _check_range(name: str, value: float, low: float, high: float, *, low_open: 
     if math.isfinite(value) and (low < value if low_open else low <= value) and value <= high:
         return
     above = "more than" if low_open else "at least"
-    raise InvalidRequest(f"{name} is {value}; it must be {above} {low:g} and at most {high:g}.", param=name)
+    raise InvalidRequest(
+        f"{name} is {value}; it must be {above} {_in_full(low)} and at most {_in_full(high)}.", param=name
+    )
+
+
+def _in_full(bound: float) -> str:
+    return f"{bound:g}" if bound < 1e6 else str(int(bound))

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import update
 from sqlmodel import Session, col, select
 
-from store import models, settings
+from store import models, removed_models, settings
 from store.elsewhere import SETTING
 from store.tables import Connection, ConnectionModel, Model, now
 from store.tables.models import ELSEWHERE
@@ -200,6 +200,7 @@ def _see_to_contexts(session: Session) -> None:
 def _remove_unled(session: Session) -> list[str]:
     led = set(session.exec(select(ConnectionModel.model_id)))
     gone = [each for each in models.list_all(session) if each.is_elsewhere and each.id not in led]
+    removed_models.note(session, gone)
     for each in gone:
         session.delete(each)
     session.flush()

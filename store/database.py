@@ -81,6 +81,14 @@ class Database:
         """`run` on the caller's own thread, for the command line."""
         return self._call(self._writing, query, *args, **kwargs)
 
+    def written_at(self) -> tuple[int, int] | None:
+        """Changes whenever anybody, in this process or another, has written; else nothing is to be read from it."""
+        try:
+            journal = self.path.with_name(f"{self.path.name}-wal").stat()
+        except OSError:
+            return None
+        return journal.st_mtime_ns, journal.st_size
+
     def close(self) -> None:
         """Finish what was begun, then let go of the file."""
         self._writer.shutdown()

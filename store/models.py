@@ -6,18 +6,28 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import update
+from sqlalchemy import func, text, update
 from sqlmodel import Session, col, select
 
-from store import elsewhere
-from store.tables import Model, ModelVersion
+from store import elsewhere, removed_models
+from store.tables import Conversation, Model, ModelVersion
 
+GLANCE = (
+    "SELECT id, name, path, quantisation, is_default FROM model ORDER BY id",
+    "SELECT id, name, base_url, is_on FROM connection ORDER BY id",
+    "SELECT connection_id, model_id FROM connection_model ORDER BY connection_id, model_id",
+)
 KEPT = frozenset({"id", "name", "is_starter", "is_default", "added_at", "settings"})
 FACTS = tuple(name for name in Model.model_fields if name not in KEPT)     # of a version: all else a model is
 
 
 def list_all(session: Session) -> list[Model]:
     return list(session.exec(select(Model).order_by(col(Model.added_at), col(Model.id))))
+
+
+def glance(session: Session) -> object:
+    """What is to be read again where it is another: which models there are, and what leads to those elsewhere."""
+    return elsewhere.is_allowed(session), [session.connection().execute(text(query)).all() for query in GLANCE]
 
 
 def get(session: Session, model_id: str) -> Model | None:
@@ -53,13 +63,22 @@ def set_default(session: Session, model_id: str) -> bool:
 
 
 def remove(session: Session, model_id: str) -> bool:
-    """Forget the row, never the file. If it was the default, the oldest that is left and can chat is it."""
+    """Forget the row, never the file; its name is kept for the answers that it wrote. If it was the default, the oldest
+    that is left and can chat is it.
+    """
     model = get(session, model_id)
     if model is None:
         return False
+    removed_models.note(session, [model])
     session.delete(model)
     see_to_a_default(session)
     return True
+
+
+def num_chats(session: Session, model_id: str) -> int:
+    """That were last answered by it, whosever they are."""
+    of_it = select(func.count()).where(Conversation.model_id == model_id, col(Conversation.deleted_at).is_(None))
+    return session.exec(of_it.select_from(Conversation)).one()
 
 
 def set_settings(session: Session, model_id: str, settings: dict[str, Any]) -> Model | None:

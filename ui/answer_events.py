@@ -18,10 +18,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.errors import NotFound
+from app.services.absent_models import ModelName
 from app.services.container import Services
 from app.services.engines import LoadWait
 from app.services.generation import Generation, GenerationState, utf16_length
-from store.tables import Message, MessageStatus, Model
+from store.tables import Message, MessageStatus
 from ui.beat import Beat
 from ui.components.answer import answer_state
 
@@ -87,7 +88,7 @@ async def followed(
     yield _event("done", answer_state(message, model), place.index)
 
 
-def _waits_for(services: Services, generation: Generation, model: Model | None) -> dict[str, Any]:
+def _waits_for(services: Services, generation: Generation, model: ModelName | None) -> dict[str, Any]:
     title, detail = "", ""
     about: dict[str, Any] = {}
     match generation.state, generation.queue_position:
@@ -130,6 +131,5 @@ def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-async def _model(services: Services, model_id: str | None) -> Model | None:
-    entries = await services.models.list()
-    return next((entry.model for entry in entries if entry.model.id == model_id), None)
+async def _model(services: Services, model_id: str | None) -> ModelName | None:
+    return (await services.models.names()).get(model_id or "")

@@ -13,7 +13,7 @@ from app.api.choices import Ask, Choice, Piece, answer, collect, from_first, log
 from app.api.dependencies import CurrentUser, JsonObject, ServicesOf
 from app.api.openai_formats import parse_format
 from app.api.openai_messages import parse_messages
-from app.api.openai_parameters import Int, Parameters
+from app.api.openai_parameters import Int, Parameters, answer_length
 from app.api.openai_tools import call_body, call_piece, parse_tools
 from app.api.sse import PING, EventStream, event, unless_disconnected
 from engine.engine import ChatRequest, Delta, TokenLogprob, Usage
@@ -29,7 +29,10 @@ class ChatParameters(Parameters):
 
     @property
     def length(self) -> int | None:
-        return self.max_tokens if self.max_completion_tokens is None else self.max_completion_tokens
+        """Of an answer, in tokens; None: as many as fit. Raises InvalidRequest."""
+        if self.max_completion_tokens is None:
+            return answer_length("max_tokens", self.max_tokens)
+        return answer_length("max_completion_tokens", self.max_completion_tokens)
 
     @property
     def num_logprobs(self) -> int | None:

@@ -12,11 +12,11 @@ from fastapi.responses import JSONResponse, Response
 from app.api.choices import Ask, Choice, Piece, answer, collect, from_first, logprob_of, new_head, usage_body
 from app.api.dependencies import CurrentUser, JsonObject, ServicesOf
 from app.api.openai_formats import parse_format
-from app.api.openai_parameters import Int, Parameters
+from app.api.openai_parameters import Int, Parameters, answer_length
 from app.api.sse import PING, EventStream, event, unless_disconnected
 from engine.engine import TokenLogprob, Usage
 from engine.errors import InvalidRequest
-from engine.params import SamplingParams
+from engine.params import MAX_LOGPROBS, SamplingParams
 
 DEFAULT_MAX_TOKENS = 16     # as OpenAI documents this route
 MAX_ANSWERS = 64            # prompts times n
@@ -41,9 +41,9 @@ async def create_completion(request: Request, body: JsonObject, user: CurrentUse
     num_choices = parameters.num_choices
     if len(prompts) * num_choices > MAX_ANSWERS:
         raise InvalidRequest(f"At most {MAX_ANSWERS} answers (prompts times n) in one request.", param="prompt")
-    max_tokens = DEFAULT_MAX_TOKENS if parameters.max_tokens is None else parameters.max_tokens
+    length = DEFAULT_MAX_TOKENS if parameters.max_tokens is None else parameters.max_tokens
     sampling = parameters.sampling(
-        max_tokens=max_tokens, logprobs=parameters.logprobs, grammar=parse_format(body)
+        max_tokens=answer_length("max_tokens", length), logprobs=parameters.logprobs, grammar=parse_format(body)
     )
     model_id = await services.models.known_id(parameters.model)
     asks = [_ask(prompt, params, user.id) for prompt in prompts for params in sampling]
@@ -67,6 +67,9 @@ def _refuse_what_is_not_here(parameters: CompletionParameters) -> None:
         raise InvalidRequest("suffix: this version does not fill in the middle.", param="suffix")
     if parameters.best_of is not None and parameters.best_of != parameters.num_choices:
         raise InvalidRequest("best_of: this version gives every answer that it makes; ask with n.", param="best_of")
+    if parameters.logprobs is not None and not 0 <= parameters.logprobs <= MAX_LOGPROBS:
+        wrong = f"logprobs is {parameters.logprobs}; it must be at least 0 and at most {MAX_LOGPROBS}."
+        raise InvalidRequest(wrong, param="logprobs")
 
 
 def _prompts(prompt: Any) -> list[Prompt]:

@@ -15,6 +15,7 @@ from engine.grammar import GrammarSpec
 from engine.params import MAX_SEED, SamplingParams
 
 MAX_CHOICES = 8
+MOST_TOKENS = 2**31
 
 
 def _whole_number(value: Any) -> Any:
@@ -95,6 +96,17 @@ class Parameters(BaseModel):
 
 
 M = TypeVar("M", bound=BaseModel)
+
+
+def answer_length(name: str, value: int | None) -> int | None:
+    """In tokens; None: as many as fit. Raises InvalidRequest, which names the parameter as it was sent."""
+    if value is not None and not 1 <= value <= MOST_TOKENS:
+        raise InvalidRequest(
+            f"{name} is {value}; it must be at least 1 and at most {MOST_TOKENS}. What is more than fits means as many "
+            "tokens as fit.",
+            param=name,
+        )
+    return value
 
 
 def validate(kind: type[M], body: Any, *, inside: str = "") -> M:

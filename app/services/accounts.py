@@ -41,7 +41,7 @@ class AccountService:
     def __init__(self, db: Database, settings: Settings, changes: Changes) -> None:
         self._db = db
         self._changes = changes
-        self._sightings = Sightings(db)
+        self._sightings = Sightings(db, changes)
         self._endings = Endings()
         self._session_length = timedelta(days=settings.session_days)
         self._setup_token = security.new_token()

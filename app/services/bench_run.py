@@ -19,6 +19,7 @@ from typing import Any
 
 from app.errors import Conflict, InvalidInput
 from app.language import Said
+from app.services.bench_estimate import Pace
 from app.services.bench_figures import AnswerTimes, Level, Round, default_levels, num_answers
 from app.services.bench_prompts import hash_of
 from app.services.bench_status import BenchState, BenchStatus, BenchWish
@@ -51,6 +52,7 @@ class BenchRun:
         self._infos: dict[str, EngineInfo] = {}                         # by model
         self._rounds: dict[tuple[str, int], list[Round]] = {}           # by model and level
         self._durations_s: dict[tuple[str, int], float] = {}            # of the last round, likewise
+        self._paces: dict[str, Pace] = {}                               # by model, once it has warmed up
         self._prompts = wish.prompts.texts
         self._levels: tuple[int, ...] = ()
         self._num_asked = 0
@@ -102,10 +104,19 @@ class BenchRun:
                 )
 
     async def _warm_up(self, engine: Engine) -> None:
-        """What happens once after a load is no part of the figures: memory that grows, graphs that are made."""
+        """What happens once after a load is no part of the figures: memory that grows, graphs that are made. It tells
+        about how long all will take.
+        """
         clients = min(self._levels[-1], engine.info.max_num_seqs)
         num_tokens = min(WARM_UP_TOKENS, self._wish.max_tokens)
-        await _together(self._ask(engine, text, num_tokens) for text in self._texts(clients))
+        alone = await self._ask(engine, self._prompts[0], num_tokens)
+        together: list[AnswerTimes] = []
+
+        async def client(text: str) -> None:
+            together.append(await self._ask(engine, text, num_tokens))
+
+        await _together(client(text) for text in self._texts(clients))
+        self._paces[engine.info.model_id] = Pace.of(alone, together)
 
     async def _round(self, engine: Engine, level: int) -> None:
         todo = iter(self._texts(num_answers(level, len(self._prompts))))
@@ -171,17 +182,32 @@ class BenchRun:
             self._changes.announce_all(Change("benchmarks"))
 
     def _about_s(self) -> float | None:
-        """How long it still takes, once each level of a model was measured."""
-        if not self._levels or len(self._durations_s) < len(self._levels):
+        """How long it still takes, once a model has warmed up: by what was measured, else by that."""
+        if not self._paces:
             return None
-        per_level = {level: took_s for (_, level), took_s in self._durations_s.items()}
         due_s = sum(
-            self._durations_s.get((model.id, level), per_level[level])
+            self._round_s(model.id, level)
             * (self._wish.repetitions - len(self._rounds.get((model.id, level), ())))
             for model in self._models for level in self._levels
         )
         in_round_s = time.perf_counter() - self._round_began_s if self.status.concurrency else 0.0
         return max(0.0, due_s - in_round_s)
+
+    def _round_s(self, model_id: str, level: int) -> float:
+        """Of a model that has not warmed up yet, as the other's."""
+        measured_s = self._durations_s.get((model_id, level))
+        if measured_s is not None:
+            return measured_s
+        known_id = model_id if model_id in self._paces else next(iter(self._paces))
+        expected_s = self._expected_s(known_id, level)
+        known_s = {each: took_s for (model, each), took_s in self._durations_s.items() if model == known_id}
+        off_by = sum(known_s.values()) / sum(self._expected_s(known_id, each) for each in known_s) if known_s else 1.0
+        return known_s.get(level, expected_s * off_by)
+
+    def _expected_s(self, model_id: str, level: int) -> float:
+        num_at_once = min(level, self._infos[model_id].max_num_seqs)
+        num_due = num_answers(level, len(self._prompts))
+        return self._paces[model_id].round_s(num_at_once, num_due, self._wish.max_tokens)
 
     def _rows(self) -> list[Benchmark]:
         """Of each model that has been measured, as far as it has. A moment apart, so that they keep their order."""

@@ -40,6 +40,10 @@ class Changes:
 
         return unwatch
 
+    @property
+    def is_watched(self) -> bool:
+        return bool(self._watchers)
+
     def announce(self, user_id: str, change: Change) -> None:
         self._tell(user_id, change)
 

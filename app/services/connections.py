@@ -10,7 +10,9 @@ import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain, count
 from typing import Any
+from urllib.parse import urlsplit
 
 from app.errors import Conflict, InvalidInput, NotFound, said
 from app.language import Said, kept
@@ -43,7 +45,9 @@ MAX_CONNECTIONS = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entered:
-    """A connection as an admin enters it. None of `key` and `headers`: as they are; empty: none, from now on."""
+    """A connection as an admin enters it. Without a name it is called as its host is. None of `key` and `headers`: as
+    they are; empty: none, from now on.
+    """
 
     name: str
     base_url: str
@@ -97,7 +101,7 @@ class ConnectionService:
     async def add(self, entered: Entered) -> ConnectionEntry:
         """Asks the server what it is and which models it has; where it does not say, nothing is kept."""
         await self._check_allowed()
-        values = await self._values(entered)
+        values = await self._values(entered, None)
         if len(await self._db.read(connections.list_all)) >= MAX_CONNECTIONS:
             raise Conflict(Said("error-connections-many", count=MAX_CONNECTIONS))
         await self._check_name(values["name"], None)
@@ -112,7 +116,7 @@ class ConnectionService:
         """As `add`, of one that there is."""
         await self._check_allowed()
         before = (await self._entry(connection_id)).connection
-        values = await self._values(entered)
+        values = await self._values(entered, connection_id)
         await self._check_name(values["name"], connection_id)
         keeps_key = entered.key is None and before.sealed_key
         keeps_headers = entered.headers is None and before.sealed_headers
@@ -171,8 +175,7 @@ class ConnectionService:
         listed = await self.list()
         found = next((each for each in listed if each.connection.id == connection_id), None)
         if found is None:
-            known = ", ".join(each.connection.name for each in listed) or "-"
-            raise NotFound(Said("error-no-connection", name=name[:MAX_NAME_CHARS] or "-", known=known))
+            raise _not_there(name[:MAX_NAME_CHARS], [each.connection.name for each in listed])
         return found
 
     def _address(self, entered: Connection) -> Address:
@@ -182,14 +185,12 @@ class ConnectionService:
             raise InvalidInput(Said("error-connection-two-keys"), field="headers")
         return address
 
-    async def _values(self, entered: Entered) -> dict[str, Any]:
+    async def _values(self, entered: Entered, own_id: str | None) -> dict[str, Any]:
         """Columns, checked and sealed. Raises InvalidInput."""
-        name = clean_title(entered.name)[:MAX_NAME_CHARS].strip()
-        if not name:
-            raise InvalidInput(Said("error-connection-name"), field="name")
         base_url = checked_url(entered.base_url)
         if base_url is None:
             raise InvalidInput(Said("error-connection-url"), field="base_url")
+        name = clean_title(entered.name)[:MAX_NAME_CHARS].strip() or await self._name_of_host(base_url, own_id)
         session_header = entered.session_header.strip()
         if session_header and not is_good_header(session_header, "x"):
             raise InvalidInput(Said("error-connection-header", name=session_header[:80]), field="session_header")
@@ -210,6 +211,15 @@ class ConnectionService:
 
     async def _sealed(self, secret: str) -> str:
         return await asyncio.to_thread(self._vault.seal, secret) if secret else ""
+
+    async def _name_of_host(self, base_url: str, own_id: str | None) -> str:
+        """With its port, where one is given; numbered, where another is called so. What a server is may change, and
+        may be found out wrongly: its address is what the admin knows.
+        """
+        host = urlsplit(base_url).netloc[:MAX_NAME_CHARS]
+        taken = {each.connection.name_key for each in await self.list() if each.connection.id != own_id}
+        names = chain((host,), (f"{host[:MAX_NAME_CHARS - 4]} {number}" for number in count(2)))
+        return next(name for name in names if name_key(name) not in taken)
 
     async def _check_name(self, name: str, own_id: str | None) -> None:
         holder = await self._db.read(connections.find, name_key(name))
@@ -272,6 +282,15 @@ def _led_to(found: Probed) -> list[LedTo]:
         )
         for each in found.models
     ]
+
+
+def _not_there(name: str, known: list[str]) -> NotFound:
+    """`name`: as it was asked for; "" of one that was there a moment ago."""
+    if not name:
+        return NotFound(Said("error-connection-removed"))
+    if not known:
+        return NotFound(Said("error-no-connection-at-all", name=name))
+    return NotFound(Said("error-no-connection", name=name, known=", ".join(known)))
 
 
 def _taken(name: str) -> Conflict:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
-from pathlib import Path
 
 import structlog
 
-from app.errors import InvalidInput, ModelNotFound, ModelUnavailable
+from app.errors import ModelNotFound, ModelUnavailable
 from app.services.accounts import AccountService
 from app.services.benchmarks import BenchmarkService
 from app.services.changes import Change, Changes
@@ -22,6 +20,7 @@ from app.services.downloads import DownloadService
 from app.services.endpoints import Endpoints
 from app.services.engines import EngineRegistry, Loader
 from app.services.exports import ExportService
+from app.services.first_model import FirstModel
 from app.services.found_models import FoundModels
 from app.services.generations import GenerationService
 from app.services.hub import HubService
@@ -38,6 +37,7 @@ from app.services.model_versions import ModelVersions
 from app.services.models import ModelService, wanted_of
 from app.services.optimizer import ModelOptimizer
 from app.services.organise import OrganiseService
+from app.services.other_processes import OtherProcesses
 from app.services.people import PeopleService
 from app.services.presets import PresetService
 from app.services.prompts import PromptService
@@ -50,7 +50,6 @@ from engine.disk_cache.cache import DiskCache
 from engine.load import LoadLimits
 from store.database import Database
 from store.errors import StoreError
-from store.tables import Model
 
 PURGE_AFTER = timedelta(days=1)         # how long a deleted chat can be brought back
 PURGE_INTERVAL_S = 3600.0
@@ -72,6 +71,7 @@ class Services:
     endpoints: Endpoints
     connections: ConnectionService
     models: ModelService
+    first_model: FirstModel
     model_settings: ModelSettingsService
     model_presets: ModelPresets
     model_versions: ModelVersions
@@ -95,6 +95,7 @@ class Services:
     listing: ListingService
     searching: SearchService
     titles: TitleService
+    other_processes: OtherProcesses
     benchmarks: BenchmarkService
 
     @classmethod
@@ -136,11 +137,12 @@ class Services:
         accounts.on_access_ended(imports.access_ended)
         return cls(
             settings, db, disk_cache, changes, accounts, PeopleService(db, accounts), conversations, vault, hub,
-            endpoints, connections, models, model_settings, model_presets, model_versions, ModelSpeeds(db, engines),
-            ModelUpdates(db, hub, models, changes), found_models, model_uploads, downloads, optimizer, engines,
-            generations, chat, ContextMeter(engines), temporary, presets, prompts, LibraryFiles(prompts, presets),
-            exports, imports, OrganiseService(db, conversations, changes), ListingService(db), SearchService(db),
-            titles, BenchmarkService(db, models, engines, changes),
+            endpoints, connections, models, FirstModel(models, settings), model_settings, model_presets, model_versions,
+            ModelSpeeds(db, engines), ModelUpdates(db, hub, models, changes), found_models, model_uploads, downloads,
+            optimizer, engines, generations, chat, ContextMeter(engines), temporary, presets, prompts,
+            LibraryFiles(prompts, presets), exports, imports, OrganiseService(db, conversations, changes),
+            ListingService(db), SearchService(db), titles, OtherProcesses(db, changes),
+            BenchmarkService(db, models, engines, changes),
         )
 
     async def start(self) -> None:
@@ -153,8 +155,7 @@ class Services:
         await self.model_uploads.remove_leftovers()
         await self.models.register_starter()
         await self.model_settings.apply_memory_budget()
-        with suppress(InvalidInput):        # which `preload` says
-            await self._named_by_path()
+        await self.first_model.make_known()
         await self.downloads.start()
         self.disk_cache.start()
 
@@ -162,7 +163,7 @@ class Services:
         """In the background, so that the first page is there before a model is: the one to start with, then others that
         an admin wants ready, as far as there is room beside those.
         """
-        first = await self._first_id()
+        first = await self.first_model.wanted_id()
         others = [model.id for model in await self.model_settings.preloaded() if model.id != first]
         for model_id in ([first] if first else []) + others:
             try:
@@ -171,33 +172,6 @@ class Services:
                 log.warning("a model could not be loaded at the start", model=model_id, reason=str(error))
             except ModelUnavailable:
                 pass        # it failed, which the registry has logged, or somebody stopped its loading
-
-    async def _first_id(self) -> str | None:
-        """The model that the settings name, by its id or as a file or folder; else the default one."""
-        try:
-            named = await self._named_by_path()
-        except InvalidInput as error:
-            log.warning("a model could not be loaded at the start", model=self.settings.model, reason=str(error))
-            return None
-        if named is not None:
-            return named.id
-        if self.settings.model is not None:
-            return self.settings.model
-        default = await self.models.default()
-        return default.id if default else None
-
-    async def _named_by_path(self) -> Model | None:
-        """The model of the file or folder that the settings name, if they do. One that is not known yet becomes so, and
-        new chats take it. Raises InvalidInput.
-        """
-        named = self.settings.model
-        path = None if named is None else await asyncio.to_thread(_existing_path, named)
-        if path is None:
-            return None
-        model = await self.models.add(path)
-        if not model.embeds:
-            await self.models.set_default(model.id)
-        return model
 
     async def keep_tidy(self) -> None:
         """Until cancelled: remove for good what was deleted a while ago."""
@@ -225,12 +199,6 @@ class Services:
         self.accounts.close()
         self.temporary.close()
         self.db.close()
-
-
-def _existing_path(named: str) -> Path | None:
-    """None: an id, or a path of nothing."""
-    path = Path(named).expanduser()
-    return path.resolve() if path.name != named and path.exists() else None
 
 
 def _limits(settings: Settings, disk_cache: DiskCache) -> LoadLimits:

@@ -20,6 +20,7 @@ from app.formats.file_names import safe_name
 from app.formats.markdown import write_markdown
 from app.formats.open_webui import write_chat
 from app.language import Said
+from app.services.absent_models import names
 from store import conversations, library, messages
 from store.chat_places import place_of
 from store.database import Database
@@ -102,7 +103,8 @@ def _export(session: Session, user_id: str, conversation_id: str, form: ExportFo
         written = write_chat(conversation, tree, place_of(session, conversation), _preset_name(session, conversation))
         body = json.dumps(written, ensure_ascii=False)
     else:
-        body = write_markdown(conversation, _shown(conversation, tree))
+        model_names = {model_id: each.name for model_id, each in names(session).items()}
+        body = write_markdown(conversation, _shown(conversation, tree), model_names)
     stem = f"{conversation.created_at:%Y-%m-%d} {safe_name(conversation.title)}"
     return _Exported(stem, body.encode(), not tree)
 

@@ -19,6 +19,7 @@ from sqlmodel import Session
 
 from app.errors import Conflict, InvalidInput, ModelNotFound, ModelUnavailable, said
 from app.language import Said
+from app.services.absent_models import Absence, ModelName, absences, names, switched_off
 from app.services.changes import Change, Changes
 from app.services.engines import EngineRegistry, ModelStatus
 from app.services.model_facts import (
@@ -26,13 +27,13 @@ from app.services.model_facts import (
     delete_files,
     describe,
     is_replaced,
-    paths_of,
     problem_of,
     spec_from,
     version_of,
 )
 from app.services.model_facts import size_on_disk as size_on_disk
 from app.services.model_origin import Downloaded, Origin
+from app.services.model_removal import Removal, removal_of
 from app.services.model_settings import ModelSettings
 from app.services.model_states import Wanted
 from app.settings import Settings
@@ -67,18 +68,6 @@ class ModelEntry:
     def is_elsewhere(self) -> bool:
         """What is said to it leaves this machine."""
         return self.model.is_elsewhere
-
-
-@dataclass(frozen=True, slots=True)
-class Absence:
-    """Of a model that was named, and cannot be asked: it is switched off, or gone."""
-
-    name: str
-    reason: Said
-
-    @classmethod
-    def of_gone(cls, model_id: str) -> Absence:
-        return cls(model_id[:200], Said("error-model-gone", model=model_id[:200]))
 
 
 class ModelService:
@@ -131,8 +120,12 @@ class ModelService:
         return TemplateReport.from_values(model.template)
 
     async def absences(self) -> dict[str, Absence]:
-        """By id: of those elsewhere that are known, and switched off."""
-        return await self._db.read(_absences)
+        """By id: of those that are switched off, and of those that are gone."""
+        return await self._db.read(absences)
+
+    async def names(self) -> dict[str, ModelName]:
+        """By id: of all that are known, usable or not, or were."""
+        return await self._db.read(names)
 
     async def default(self) -> Model | None:
         return await self._db.read(models.default)
@@ -175,25 +168,20 @@ class ModelService:
             raise Conflict(Said("error-model-starter", model=model.name))
         if not stops_answers and (num_requests := self._engines.status(model.id).num_requests):
             raise Conflict(Said("error-model-writes", model=model.name, count=num_requests))
-        files = await self.files_that_go_with(model)
+        removal = await self.removal(model)
         await self._db.run(models.remove, model.id)     # first: whoever asks for it in between must not load it again
         await self._engines.forget(model.id)
-        await asyncio.to_thread(delete_files, files, self._models_dir)
+        await asyncio.to_thread(delete_files, removal.deleted, self._models_dir)
         for callback in self._removed:
             await callback(model.id)
         self._changes.announce_all(Change("models"))
 
-    async def files_that_go_with(self, model: Model) -> tuple[Path, ...]:
-        """Those that `remove` deletes."""
+    async def removal(self, model: Model) -> Removal:
+        """What `remove` does to its files, and to whose chats."""
         versions = [as_model(model, each.facts) for each in await self._db.read(models.versions, model.id)]
         others = [each for each in await self._db.read(models.list_all) if each.id != model.id]
-        return await asyncio.to_thread(self._ours, [model, *versions], others)
-
-    def _ours(self, own: Sequence[Model], others: Sequence[Model]) -> tuple[Path, ...]:
-        needed = {path for each in others for path in paths_of(each)}
-        folder = self._models_dir.resolve()
-        paths = dict.fromkeys(path for each in own for path in paths_of(each))
-        return tuple(path for path in paths if path.is_relative_to(folder) and path not in needed)
+        num_chats = await self._db.read(models.num_chats, model.id)
+        return await asyncio.to_thread(removal_of, model, versions, others, self._models_dir, num_chats)
 
     async def register_starter(self) -> Model | None:
         """At start: the starter model, where its package is installed. Its header is read only if the file is new."""
@@ -221,24 +209,12 @@ async def find_model(db: Database, model_id: str) -> Model:
         return same
     if (named := next((each for each in listed if model_id in ModelSettings.of(each).aliases), None)) is not None:
         return named
-    if (absence := (await db.read(_absences)).get(model_id)) is not None:
+    if (absence := (await db.read(switched_off)).get(model_id)) is not None:
         raise ModelNotFound(absence.reason)
     if listed:
         known = ", ".join(each.id for each in listed)
         raise ModelNotFound(Said("error-no-model", model=model_id[:200], known=known))
     raise ModelNotFound(Said("error-no-model-at-all", model=model_id[:200]))
-
-
-def _absences(session: Session) -> dict[str, Absence]:
-    led = elsewhere.unusable(session)
-    is_allowed = elsewhere.is_allowed(session)
-    found = {}
-    for model in models.list_all(session):
-        if model.id in led:
-            names = ", ".join(each.name for each in led[model.id])
-            reason = Said("error-model-off-over", model=model.name, connections=names)
-            found[model.id] = Absence(model.name, reason if is_allowed else Said("error-model-off", model=model.name))
-    return found
 
 
 def _listed(session: Session) -> tuple[list[Model], Led]:

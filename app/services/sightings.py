@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 
 import structlog
 
+from app.services.changes import Change, Changes
 from store import accounts
 from store.database import Database
 from store.errors import StoreError
@@ -21,8 +22,9 @@ log = structlog.get_logger(__name__)
 
 
 class Sightings:
-    def __init__(self, db: Database) -> None:
+    def __init__(self, db: Database, changes: Changes) -> None:
         self._db = db
+        self._changes = changes
         self._noted: dict[str, datetime] = {}           # by the id of a person or key, when one was last noted
         self._people: dict[str, datetime] = {}          # what is to be written, by their ids
         self._keys: dict[str, datetime] = {}
@@ -53,6 +55,7 @@ class Sightings:
                 self._people.clear()
                 self._keys.clear()
                 await self._db.run(accounts.note_seen, people, keys)
+                self._changes.announce_all(Change("people"))
         except StoreError as error:         # a full disk, say; the next time may do
             log.warning("who was here could not be noted", reason=str(error))
         finally:

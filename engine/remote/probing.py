@@ -28,9 +28,9 @@ MAX_TRIAL_TOKENS = 400          # a model that thinks first needs some
 
 _OWNERS = {
     "vllm": ServerKind.VLLM, "sglang": ServerKind.SGLANG, "tensorrt_llm": ServerKind.TENSORRT_LLM,
-    "llamacpp": ServerKind.LLAMA_CPP, "library": ServerKind.OLLAMA, "organization_owner": ServerKind.LM_STUDIO,
-    "inglenook": ServerKind.INGLENOOK,
+    "llamacpp": ServerKind.LLAMA_CPP, "inglenook": ServerKind.INGLENOOK,
 }
+_LM_STUDIO_TYPES = frozenset({"llm", "vlm", "embeddings"})
 _KEEPS_TOKENS = frozenset({ServerKind.VLLM, ServerKind.SGLANG, ServerKind.LLAMA_CPP})
 _FORM = {
     "type": "object", "properties": {"inglenook": {"type": "string", "enum": ["7f3a"]}}, "required": ["inglenook"],
@@ -174,17 +174,34 @@ def _window(value: Any) -> int:
 
 
 async def _kind(wire: Wire, address: Address, rows: list[Any]) -> ServerKind:
-    """By whom its models say that they belong to; of Ollama's own ones that is their maker."""
+    """By whom its models say that they belong to, where that is a server's name; else by routes of its own, and by what
+    only it has there. Some servers answer any path with their list of models.
+    """
     kinds = {_OWNERS.get(owner) for each in rows if isinstance(owner := each.get("owned_by"), str)}
     if len(kinds) == 1 and (kind := kinds.pop()) is not None:
         return kind
     match await _may_get(wire, address, f"{address.root}/api/version"):
-        case {"version": str()}:
+        case {"version": str()} if await _lists_as_ollama(wire, address):
             return ServerKind.OLLAMA
     match await _may_get(wire, address, f"{address.root}/api/v0/models"):
-        case {"data": list()}:
+        case {"data": [_, *_] as listed} if any(map(_is_of_lm_studio, listed)):
             return ServerKind.LM_STUDIO
     return ServerKind.ANY
+
+
+async def _lists_as_ollama(wire: Wire, address: Address) -> bool:
+    match await _may_get(wire, address, f"{address.root}/api/tags"):
+        case {"models": list()}:
+            return True
+    return False
+
+
+def _is_of_lm_studio(row: Any) -> bool:
+    """Of its own list, which tells more of a model than OpenAI's does."""
+    match row:
+        case {"type": str(kind), "max_context_length": int()}:
+            return kind in _LM_STUDIO_TYPES
+    return False
 
 
 async def _may_get(wire: Wire, address: Address, url: str) -> Any:

@@ -160,6 +160,8 @@ COMPLETION_BODIES: list[tuple[str, dict[str, Any], int]] = [
     ("echo", {"prompt": "Hi", "echo": True}, 400),
     ("suffix", {"prompt": "Hi", "suffix": "x"}, 400),
     ("best_of", {"prompt": "Hi", "best_of": 3}, 400),
+    ("max_tokens zero", {"prompt": "Hi", "max_tokens": 0}, 400),
+    ("max_tokens negative", {"prompt": "Hi", "max_tokens": -1}, 400),
     ("logprobs 21", {"prompt": "Hi", "logprobs": 21}, 400),
     ("logprobs bool", {"prompt": "Hi", "logprobs": True}, 400),
 ]
@@ -204,6 +206,29 @@ def test_the_error_names_the_place_of_the_fault(anna: Person) -> None:
     assert param_of({"messages": [HI, {"role": "wizard", "content": "x"}]}) == "messages[1].role"
     assert param_of({"messages": [{"role": "user", "content": ["x"]}]}) == "messages[0].content[0]"
     assert param_of({"stream": True, "stream_options": {"include_usage": "yes"}}) == "stream_options.include_usage"
+
+
+@pytest.mark.parametrize(("path", "name", "value"), [
+    ("/v1/chat/completions", "max_tokens", 0), ("/v1/chat/completions", "max_completion_tokens", -7),
+    ("/v1/completions", "max_tokens", 0), ("/v1/completions", "max_tokens", 10**12),
+])
+def test_a_length_that_cannot_be_is_told_with_its_range_and_what_to_send(
+    anna: Person, path: str, name: str, value: int
+) -> None:
+    with anna.client() as client:
+        body = GOOD | {"prompt": "Hi", "max_tokens": None, name: value}
+        error = client.post(path, json=body).json()["error"]
+    assert error["param"] == name
+    assert error["message"] == (
+        f"{name} is {value}; it must be at least 1 and at most 2147483648. What is more than fits means as many tokens "
+        "as fit."
+    )
+
+
+def test_a_parameter_that_is_out_of_its_range_is_named_as_it_was_sent(anna: Person) -> None:
+    with anna.client() as client:
+        error = client.post("/v1/completions", json={"model": "parrot", "prompt": "Hi", "logprobs": 21}).json()["error"]
+    assert error["param"] == "logprobs" and error["message"].startswith("logprobs is 21;")
 
 
 def test_a_body_that_is_too_large_is_413_announced_or_not(anna: Person) -> None:

@@ -7,6 +7,7 @@ import threading
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
@@ -15,12 +16,20 @@ from app.services import container
 from app.services.container import Services
 from app.services.conversations import ConversationService
 from app.services.engines import ModelState
+from app.services.first_model import FirstModel
+from app.services.model_facts import describe
 from app.settings import Settings
 from engine.engine import Engine
 from engine.load import LoadLimits, ModelSpec, load_engine
 from store.errors import DatabaseUnusable
+from store.tables import Model
 from tests.app.house import until
 from tests.engine.tiny_gguf import write_tiny_gguf
+
+
+def starting_with(services: Services, model: Path | str) -> Services:
+    settings = services.settings.model_copy(update={"model": str(model)})
+    return replace(services, settings=settings, first_model=FirstModel(services.models, settings))
 
 
 async def never_loaded(spec: ModelSpec, limits: LoadLimits, on_share: object = None) -> Engine:
@@ -39,18 +48,16 @@ async def test_stopping_while_the_first_model_loads_is_nothing_to_warn_of(servic
 
 
 async def test_a_first_model_that_is_not_there_is_said_once(services: Services) -> None:
-    settings = services.settings.model_copy(update={"model": "unicorn"})
     with capture_logs() as logs:
-        await replace(services, settings=settings).preload()
+        await starting_with(services, "unicorn").preload()
     assert [entry["model"] for entry in logs if entry["log_level"] == "warning"] == ["unicorn"]
 
 
 async def test_a_first_model_may_be_a_file_which_new_chats_then_take(services: Services, tmp_path: Path) -> None:
     path = write_tiny_gguf(tmp_path / "tiny-first.gguf")
     services.engines.loader = load_engine
-    settings = services.settings.model_copy(update={"model": str(path)})
     for _ in range(2):                                      # the second start knows it
-        await replace(services, settings=settings).preload()
+        await starting_with(services, path).preload()
         default = await services.models.default()
         assert default is not None and default.path == str(path)
         assert services.engines.status(default.id).state is ModelState.READY
@@ -59,18 +66,36 @@ async def test_a_first_model_may_be_a_file_which_new_chats_then_take(services: S
 
 async def test_a_first_file_is_known_as_soon_as_the_server_answers(services: Services, tmp_path: Path) -> None:
     path = write_tiny_gguf(tmp_path / "tiny-first.gguf")
-    settings = services.settings.model_copy(update={"model": str(path)})
-    await replace(services, settings=settings).start()
+    await starting_with(services, path).start()
     assert (await services.models.find("tiny-first")).path == str(path)
+
+
+async def test_a_first_file_is_read_once_in_a_start(
+    services: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_tiny_gguf(tmp_path / "tiny-first.gguf")
+    read: list[Path] = []
+
+    def noting(file: Path, *rest: Any) -> Model:
+        read.append(file)
+        return describe(file, *rest)
+
+    monkeypatch.setattr("app.services.models.describe", noting)
+    services.engines.loader = load_engine
+    starting = starting_with(services, path)
+    await starting.start()
+    await starting.preload()
+    assert read.count(path) == 1
+    assert services.engines.status("tiny-first").state is ModelState.READY
 
 
 async def test_a_first_file_that_is_no_model_is_said_once(services: Services, tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("milk, bread")
-    settings = services.settings.model_copy(update={"model": str(path)})
+    starting = starting_with(services, path)
     with capture_logs() as logs:
-        await replace(services, settings=settings).start()
-        await replace(services, settings=settings).preload()
+        await starting.start()
+        await starting.preload()
     assert [entry["model"] for entry in logs if entry["log_level"] == "warning"] == [str(path)]
 
 

@@ -8,9 +8,11 @@ import re
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from app.bench import _follow
 from app.bench_report import as_values, line_of, lines_of, progress_of
 from app.instance import Instance, Note
 from app.services.bench_history import beside_earlier, body_of, since
@@ -39,6 +41,7 @@ def test_the_starter_model_is_measured_and_the_run_before_is_remembered(
     assert len(re.findall(r"^ +[12] +\d+\.\d +\d+\.\d to \d+\.\d ", first.out, re.MULTILINE)) == 2
     assert "a million tokens cost 0." in first.out
     assert "Loading SmolLM2 135M Instruct" in first.err
+    assert re.search(r"^This takes about \d+ s, for \d+ answers\. Ctrl-C stops it\.$", first.err, re.MULTILINE)
     assert not any(b"three birds" in file.read_bytes() for file in data_dir.rglob("*") if file.is_file())
 
     second = inglenook("bench", STARTER_ID, "--prompts", "-", *QUICK, "--json", stdin=questions.read_bytes())
@@ -147,6 +150,31 @@ def test_values_for_programs_hold_prices_and_no_infinity() -> None:
         "concurrency": 1, "per_million": never["prices"][0]["per_million"], "cheaper": "never",
         "million_tokens_per_month": None, "hours_per_month": None,
     }
+
+
+async def test_how_long_it_takes_is_told_once_and_first(capsys: pytest.CaptureFixture[str]) -> None:
+    now = {
+        "id": "b", "state": "measuring", "is_running": True, "waits_in_line": False, "fraction": 0.0, "num_all": 396,
+        "model_name": "Parrot", "concurrency": 0, "repetition": 1, "repetitions": 3, "tokens_per_s": None,
+        "about_s": None,
+    }
+    later = now | {"concurrency": 99, "about_s": 725.0}
+    due = [later, later | {"about_s": 700.0}, later | {"is_running": False, "state": "done"}]
+
+    class Desk:
+        async def start(self, body: dict[str, Any]) -> dict[str, Any]:
+            return now
+
+        async def get(self, bench_id: str) -> dict[str, Any]:
+            return due.pop(0)
+
+        async def stop(self, bench_id: str) -> None:
+            raise AssertionError("nobody stopped it")
+
+    await _follow(Desk(), now)
+    warming, told, *rest = capsys.readouterr().err.splitlines()
+    assert "warming up" in warming and told == "This takes about 12 min 5 s, for 396 answers. Ctrl-C stops it."
+    assert rest and not any("This takes" in line for line in rest)
 
 
 def test_the_line_of_progress() -> None:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.services.bench_estimate import Pace
 from app.services.bench_figures import (
     LEAST_NOISE,
     LONE_NOISE,
@@ -74,3 +75,19 @@ def test_each_client_has_the_same_share_and_each_prompt_is_asked(concurrency: in
     total = num_answers(concurrency, num_prompts)
     assert total % concurrency == 0
     assert num_prompts <= total < num_prompts + concurrency
+
+
+def test_a_round_is_foretold_by_a_few_words_alone_and_together() -> None:
+    def said(first_s: float, between_s: float) -> AnswerTimes:
+        times_s = tuple(first_s + index * between_s for index in range(5))
+        return AnswerTimes(0.0, times_s, num_tokens=5, num_prompt_tokens=10, num_cached_tokens=0)
+
+    pace = Pace.of(said(9.0, 0.1), [said(0.5 * number, 0.3) for number in range(1, 5)])
+    assert pace.prompt_s == pytest.approx(0.5)              # what came first, just after a load, says nothing of it
+    assert pace.round_s(1, 2, 11) == pytest.approx(2 * 0.5 + 2 * 10 * 0.1)
+    assert pace.round_s(4, 4, 11) == pytest.approx(4 * 0.5 + 10 * 0.3)
+    assert pace.round_s(4, 99, 11) == pytest.approx(99 * 0.5 + 25 * 10 * 0.3)       # 95 of them wait in line
+    assert pace.round_s(2, 4, 11) == pytest.approx(4 * 0.5 + 2 * 10 * (0.1 + 0.2 / 3))
+    assert pace.round_s(9, 9, 11) == pytest.approx(9 * 0.5 + 10 * 0.3)
+    alone = Pace.of(said(9.0, 0.1), [said(0.5, 0.2)])
+    assert alone.round_s(1, 1, 11) == pytest.approx(0.5 + 10 * 0.1)

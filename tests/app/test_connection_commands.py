@@ -56,8 +56,35 @@ def test_what_goes_wrong_is_one_line(inglenook: Inglenook, data_dir: Path, upstr
     headers.write_text("nonsense\n")
     outcome = inglenook("connections", "add", "Office", upstream.url, "--headers", str(headers))
     assert outcome.exit_code == 1 and "nonsense" in outcome.err
-    missing = inglenook("connections", "test", "Attic")
-    assert missing.exit_code == 1 and "no connection 'Attic'" in missing.err
+
+
+@pytest.mark.parametrize("command", ["show", "test", "remove", "on", "off"])
+def test_a_name_that_there_is_not_is_told_with_those_that_there_are(
+    inglenook: Inglenook, data_dir: Path, upstream: Upstream, command: str
+) -> None:
+    inglenook("connections", "on")
+    none = inglenook("connections", command, "Attic")
+    assert none.exit_code == 1 and none.out == ""
+    assert "no connection 'Attic', nor any other yet" in none.err and "`inglenook connections add`" in none.err
+    for name in ("Office", "Cellar"):
+        inglenook("connections", "add", name, upstream.url, "--key-stdin", stdin=KEY)
+    missing = inglenook("connections", command, "Attic")
+    assert missing.exit_code == 1 and missing.out == ""
+    assert missing.err.endswith("There is no connection 'Attic'. Those that there are: Office, Cellar.\n")
+
+
+def test_without_a_name_it_is_called_as_its_host(inglenook: Inglenook, data_dir: Path, upstream: Upstream) -> None:
+    inglenook("connections", "on")
+    upstream.owner = "organization_owner"           # as LM Studio's; and it answers any path with its models
+    upstream.routes["/api/v0/models"] = {"data": [{"id": "big", "object": "model", "owned_by": "organization_owner"}]}
+    host = upstream.root.removeprefix("http://")
+    added = inglenook("connections", "add", upstream.root, "--key-stdin", stdin=KEY)
+    assert added.out == f"{host} is OpenAI API at {upstream.url}: big.\n"
+    again = inglenook("connections", "add", upstream.url, "--key-stdin", stdin=KEY)
+    assert again.out == f"{host} 2 is OpenAI API at {upstream.url}: big.\n"
+    assert inglenook("connections", "show", host).exit_code == 0
+    alone = inglenook("connections", "add", "Office")
+    assert alone.exit_code == 2 and "'Office' is no address, as http://gpu.lan:8000/v1" in alone.err
 
 
 def test_a_state_is_a_word_and_why_it_fails_is_shown(inglenook: Inglenook, data_dir: Path, upstream: Upstream) -> None:

@@ -282,7 +282,7 @@ async def test_testing_anew_brings_models_and_takes_them(allowed: Services, upst
 
 
 @pytest.mark.parametrize(("values", "field"), [
-    ({"name": " "}, "name"), ({"base_url": "ftp://x"}, "base_url"), ({"key": "a b"}, "key"),
+    ({"base_url": "ftp://x"}, "base_url"), ({"key": "a b"}, "key"),
     ({"headers": {"Host": "x"}}, "headers"), ({"session_header": "X Y"}, "session_header"),
     ({"headers": {f"X-{number}": "1" for number in range(21)}}, "headers"),
 ])
@@ -297,6 +297,15 @@ async def test_two_connections_have_two_names(allowed: Services, upstream: Upstr
     await allowed.connections.add(entered(upstream))
     with pytest.raises(Conflict, match="already"):
         await allowed.connections.add(entered(upstream, "OFFICE"))
+
+
+async def test_one_without_a_name_is_called_as_its_host(allowed: Services, upstream: Upstream) -> None:
+    host = upstream.root.removeprefix("http://")
+    first = (await allowed.connections.add(entered(upstream, " "))).connection
+    second = (await allowed.connections.add(entered(upstream, ""))).connection
+    assert (first.name, second.name) == (host, f"{host} 2")
+    changed = await allowed.connections.change(first.id, entered(upstream, ""))
+    assert changed.connection.name == host
 
 
 def test_headers_are_read_by_line() -> None:

@@ -360,6 +360,17 @@ async def test_all_as_markdown_is_a_zip_with_a_file_a_chat(services: Services, u
     )
 
 
+async def test_markdown_names_models_as_people_know_them(services: Services, user_id: str) -> None:
+    """Also one that is gone."""
+    sent = await services.chat.send(user_id, None, "Hello")
+    generation = services.generations.get(sent.answer_id)
+    assert generation is not None
+    await until(lambda: generation.is_ended)
+    await services.models.remove("parrot")
+    text = await services.exports.one(user_id, sent.conversation_id, ExportFormat.MARKDOWN)
+    assert b"\n## Parrot\n" in b"".join([piece async for piece in text.chunks])
+
+
 async def test_nobody_with_no_chats_gets_an_empty_list(services: Services, user_id: str) -> None:
     assert json.loads(await exported(services, user_id)) == []
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -13,8 +14,9 @@ from app.instance import Instance, Note
 from app.services.container import Services
 from app.services.setup import ChatSetup
 from engine.backends.scripted_tokenizer import HERMES_TEMPLATE
-from store import accounts
-from store.tables import UserRole
+from store import accounts, models
+from store.database import Database
+from store.tables import Conversation, UserRole
 from tests.app.command_line import Inglenook
 from tests.app.other_apps import put_in_lm_studio, put_in_ollama
 from tests.engine.tiny_gguf import write_tiny_gguf
@@ -153,7 +155,9 @@ def test_an_update_can_be_taken_back(inglenook: Inglenook, tiny: Path, tmp_path:
 
 class TestRemove:
     def test_forgets_a_model_and_leaves_a_file_that_was_added(self, inglenook: Inglenook, tiny: Path) -> None:
-        assert inglenook("models", "remove", "tiny").out == "Tiny 0 is no longer known here.\n"
+        assert inglenook("models", "remove", "tiny").out.splitlines()[:2] == [
+            "Tiny 0 (tiny) is no longer known here.", f"Its file stays at {tiny}.",
+        ]
         assert tiny.exists()
         assert "tiny" not in inglenook("models", "list").out
         outcome = inglenook("models", "remove", "tiny")
@@ -161,7 +165,42 @@ class TestRemove:
 
     def test_forgets_one_whose_file_is_gone(self, inglenook: Inglenook, tiny: Path) -> None:
         tiny.unlink()
-        assert inglenook("models", "remove", "tiny").exit_code == 0
+        removed = inglenook("models", "remove", "tiny")
+        assert removed.exit_code == 0 and "Its file is gone already." in removed.out.splitlines()
+
+    def test_asks_nothing_for_a_file_of_the_models_folder_that_is_gone(
+        self, inglenook: Inglenook, data_dir: Path
+    ) -> None:
+        (data_dir / "models").mkdir(parents=True)
+        path = write_tiny_gguf(data_dir / "models" / "own.gguf")
+        inglenook("models", "add", str(path))
+        path.unlink()
+        removed = inglenook("models", "remove", "own")
+        assert removed.exit_code == 0 and "Its file is gone already." in removed.out.splitlines()
+
+    def test_leaves_another_app_s_file_and_says_whose_it_is(
+        self, inglenook: Inglenook, data_dir: Path, home: Path
+    ) -> None:
+        folder = home / ".lmstudio" / "models" / "pub" / "tiny"
+        folder.mkdir(parents=True)
+        path = write_tiny_gguf(folder / "tiny.gguf")
+        assert inglenook("models", "add", "pub/tiny/tiny.gguf").exit_code == 0
+        removed = inglenook("models", "remove", "tiny")
+        assert f"Its file is LM Studio’s too, and stays at {path}." in removed.out.splitlines()
+        assert path.exists()
+
+    def test_tells_of_the_chats_that_use_it_and_of_the_next_default(
+        self, inglenook: Inglenook, tiny: Path, data_dir: Path
+    ) -> None:
+        with closing(Database.open(data_dir / "inglenook.sqlite3")) as database, database.session() as session:
+            user = accounts.add_user(session, name="Ann", name_key="ann", password_hash="x", role=UserRole.USER)
+            assert user is not None
+            session.flush()
+            session.add_all([Conversation(user_id=user.id, model_id="tiny") for _ in range(2)])
+            models.set_default(session, "tiny")
+        told = inglenook("models", "remove", "tiny").out.splitlines()
+        assert "2 chats use it: their answers stay, and another model has to be chosen there." in told
+        assert told[-1] in ("New chats begin with SmolLM2 135M Instruct now.", "There is no model for new chats now.")
 
     def test_files_in_the_models_folder_go_only_where_that_is_meant(self, inglenook: Inglenook, data_dir: Path) -> None:
         (data_dir / "models").mkdir(parents=True)
@@ -169,7 +208,8 @@ class TestRemove:
         assert inglenook("models", "add", str(path)).exit_code == 0
         refused = inglenook("models", "remove", "own")
         assert (refused.exit_code, "add --yes" in refused.err, path.exists()) == (1, True, True)
-        assert inglenook("models", "remove", "own", "--yes").exit_code == 0
+        removed = inglenook("models", "remove", "own", "--yes")
+        assert removed.exit_code == 0 and "Deleted with it, from the models folder: own.gguf." in removed.out
         assert not path.exists()
 
     def test_is_the_running_server_s_business(self, inglenook: Inglenook, tiny: Path, data_dir: Path) -> None:

@@ -257,7 +257,7 @@ async def test_all_parts_of_a_model_go_with_it_and_the_folders_that_are_empty_th
     parts = [path.rename(folder / "tiny-00001-of-00002.gguf"), folder / "tiny-00002-of-00002.gguf"]
     parts[1].touch()
     await services.db.run(models.upsert, Model(**model.model_dump() | {"path": str(parts[0])}))
-    assert await services.models.files_that_go_with(await services.models.find(model.id)) == tuple(parts)
+    assert (await services.models.removal(await services.models.find(model.id))).deleted == tuple(parts)
     await services.models.remove(model.id)
     assert [each.name for each in (services.settings.models_dir / "mira").iterdir()] == ["other"]
 

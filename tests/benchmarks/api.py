@@ -10,19 +10,17 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import multiprocessing
 import os
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 from app.services.container import Services
 from app.settings import Settings
 from engine.load import load_engine
-from tests.benchmarks.cpu.client import complete
+from tests.benchmarks.clients import stream_at_once
 from tests.benchmarks.cpu.servers import add_person
 from tests.benchmarks.ui.server import MODEL_ID, make_model_known
 
@@ -44,10 +42,15 @@ def main() -> None:
             assert server.stdout is not None
             port = int(json.loads(server.stdout.readline())["url"].rsplit(":", 1)[1].strip("/"))
             try:
-                runs = [_run(port, key, arguments.clients) for _ in range(arguments.repetitions + 1)][1:]
+                prompts = ["Write 9999 tokens."] * arguments.clients
+                runs = [
+                    stream_at_once(port, key, MODEL_ID, prompts, NUM_OUT, num_processes=NUM_PROCESSES)
+                    for _ in range(arguments.repetitions + 1)
+                ][1:]
             finally:
                 server.terminate()
-    speeds, pieces = zip(*runs, strict=True)
+    speeds = [each.tokens_per_s for each in runs]
+    pieces = [each.pieces_per_token for each in runs]
     pace = arguments.steps * arguments.clients
     shares = sorted(speed / pace for speed in speeds)
     print(
@@ -61,26 +64,6 @@ async def _furnish(folder: Path) -> None:
     services = Services.open(Settings(data_dir=folder), load_engine)
     await make_model_known(services)
     services.close()
-
-
-def _run(port: int, key: str, num_clients: int) -> tuple[float, float]:
-    """(tokens a second, pieces a token)."""
-    with multiprocessing.get_context("spawn").Pool(NUM_PROCESSES) as pool:
-        pool.map(len, [""] * NUM_PROCESSES)                 # they are there before the clock starts
-        begun_s = time.perf_counter()
-        parts = pool.starmap(_clients, [(port, key, num_clients // NUM_PROCESSES)] * NUM_PROCESSES)
-        elapsed_s = time.perf_counter() - begun_s
-    num_tokens, num_pieces = (sum(each) for each in zip(*parts, strict=True))
-    return num_tokens / elapsed_s, num_pieces / num_tokens
-
-
-def _clients(port: int, key: str, number: int) -> tuple[int, int]:
-    async def all_of_them() -> tuple[int, int]:
-        asked = [complete(port, key, "Write 9999 tokens.", NUM_OUT, model=MODEL_ID) for _ in range(number)]
-        answers = await asyncio.gather(*asked)
-        return sum(each.num_tokens for each in answers), sum(len(each.token_times_s) for each in answers)
-
-    return asyncio.run(all_of_them())
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import multiprocessing
 import os
 import statistics
 import sys
@@ -29,12 +28,13 @@ from safetensors.torch import save_file
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
 from engine.backends.torch.config import DecoderConfig
+from tests.benchmarks.clients import stream_at_once
 from tests.benchmarks.cpu.client import HOST, complete
 from tests.benchmarks.cpu.servers import PATIENCE_S, add_person, free_port, process, wait_for
 from tests.benchmarks.gpu import BARS, SHAPES, prompts_of
 
 NUM_CLIENTS, PROMPT_TOKENS, NUM_OUT = 64, 512, 256
-NUM_PROCESSES = 4                   # of clients: one alone would be what is measured
+NUM_PROCESSES = 4                   # of clients
 
 
 def main() -> None:
@@ -76,11 +76,13 @@ def measure(folder: Path, data: Path, config: DecoderConfig, repetitions: int) -
             first_token_s.append(time.perf_counter() - begun_s)
             for repetition in range(-1, repetitions if number else -1):     # the first captures graphs; not counted
                 prompts = prompts_of(NUM_CLIENTS, PROMPT_TOKENS, config.vocab_size, 100 + repetition)
-                speed, times, share = load_test(port, key, folder.name, prompts)
+                load = stream_at_once(port, key, folder.name, prompts, NUM_OUT, num_processes=NUM_PROCESSES)
+                if load.num_tokens != NUM_OUT * NUM_CLIENTS:
+                    raise SystemExit(f"{load.num_tokens} tokens instead of {NUM_OUT * NUM_CLIENTS}")
                 if repetition >= 0:
-                    speeds.append(speed)
-                    ttft_s += times
-                    events.append(share)
+                    speeds.append(load.tokens_per_s)
+                    ttft_s += load.first_token_s
+                    events.append(load.pieces_per_token)
     return {"first_token_s": first_token_s, "tokens_per_s": speeds, "ttft_s": ttft_s, "events_per_token": events}
 
 
@@ -102,33 +104,6 @@ def _wait_until_known(port: int, key: str, model_id: str) -> None:
             return
         time.sleep(0.05)                    # another process has no event to wait for
     raise SystemExit(f"{model_id} is not known after {PATIENCE_S} s")
-
-
-def load_test(port: int, key: str, model_id: str, prompts: list[list[int]]) -> tuple[float, list[float], float]:
-    """(tokens a second, times to the first token, events a token)."""
-    parts = [prompts[first::NUM_PROCESSES] for first in range(NUM_PROCESSES)]
-    with multiprocessing.get_context("spawn").Pool(NUM_PROCESSES) as pool:
-        pool.map(_nothing, range(NUM_PROCESSES))            # they are there before the clock starts
-        begun_s = time.perf_counter()
-        answers = pool.starmap(_clients, [(port, key, model_id, part) for part in parts])
-        elapsed_s = time.perf_counter() - begun_s
-    found = [answer for part in answers for answer in part]
-    num_tokens = sum(tokens for tokens, _, _ in found)
-    if num_tokens != NUM_OUT * len(prompts):
-        raise SystemExit(f"{num_tokens} tokens instead of {NUM_OUT * len(prompts)}")
-    return num_tokens / elapsed_s, [ttft for _, ttft, _ in found], sum(each for _, _, each in found) / num_tokens
-
-
-def _nothing(_: int) -> None:
-    pass
-
-
-def _clients(port: int, key: str, model_id: str, prompts: list[list[int]]) -> list[tuple[int, float, int]]:
-    async def all_of_them() -> list[tuple[int, float, int]]:
-        answers = await asyncio.gather(*(complete(port, key, prompt, NUM_OUT, model=model_id) for prompt in prompts))
-        return [(each.num_tokens, each.time_to_first_token_s, len(each.token_times_s)) for each in answers]
-
-    return asyncio.run(all_of_them())
 
 
 def write_folder(folder: Path, config: DecoderConfig) -> None:

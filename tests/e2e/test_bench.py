@@ -24,10 +24,11 @@ async def test_a_model_is_measured_seen_in_two_tabs_and_paid_for(paced_server: P
     second = await page.context.new_page()
     await second.goto(f"{paced_server.url}/models/bench")
 
-    paced_server.pace(0.5)
+    paced_server.pace(0.3)
     await _measures(page)
     running = second.locator(".nk-bench-run")
     await expect(running).to_contain_text("Measuring Counter and Other")
+    await expect(running).to_contain_text(re.compile("Counter1 at once, 1 of 2.* left"))    # from the first round on
     await running.get_by_role("button", name="Stop").click()
     await expect(running).to_be_hidden()
     assert paced_server.query("SELECT count(*) FROM benchmark") == [(0,)]

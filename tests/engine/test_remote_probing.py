@@ -14,6 +14,7 @@ from engine.remote.probing import probe, try_out
 from engine.remote.wire import Patience, Wire
 from tests.engine.upstream import KEY, Upstream
 
+PLAIN = {"object": "list", "data": [{"id": "big", "object": "model", "created": 1, "owned_by": "library"}]}
 HURRY = Patience(connect_s=2.0, first_s=2.0, idle_s=2.0, short_s=2.0)
 
 
@@ -51,7 +52,7 @@ async def test_ollama_tells_of_each_model_and_reads_as_much_as_it_is_set_to(upst
         "capabilities": ["completion", "tools"], "model_info": {"qwen3.context_length": 40960},
         "details": {"quantization_level": "Q4_K_M"}, "parameters": "temperature 0.6\nnum_ctx 16384",
     }
-    upstream.routes["/api/show"] = shown
+    upstream.routes |= {"/api/show": shown, "/api/version": {"version": "0.12.3"}, "/api/tags": {"models": []}}
     model = (await probe(wire, address(upstream))).models[0]
     assert (model.window, model.quantisation, model.calls_tools, model.embeds) == (16384, "Q4_K_M", True, False)
     for parameters in ("", f"num_ctx {'9' * 5000}", "num_ctx -1"):
@@ -68,8 +69,26 @@ async def test_lm_studio(upstream: Upstream, wire: Wire) -> None:
     upstream.routes["/api/v0/models"] = {"data": [
         {"id": "big", "type": "embeddings", "max_context_length": 2048, "quantization": "F16"}, {"id": 7}, None,
     ]}
-    model = (await probe(wire, address(upstream))).models[0]
+    found = await probe(wire, address(upstream))
+    model = found.models[0]
+    assert found.kind is ServerKind.LM_STUDIO
     assert (model.window, model.embeds, model.quantisation) == (2048, True, "F16")
+
+
+@pytest.mark.parametrize("owner", ["library", "organization_owner", "organization-owner", "me", ""])
+@pytest.mark.parametrize("routes", [
+    {},
+    {"/api/v0/models": PLAIN, "/api/version": PLAIN, "/api/tags": PLAIN},       # any path is answered so
+    {"/api/version": {"version": "1.0"}, "/api/v0/models": {"data": []}},
+    {"/api/v0/models": {"data": [None, 7, {}, {"type": "model", "max_context_length": 1}, {"type": "llm"}]}},
+])
+async def test_a_plain_server_is_never_taken_for_another(
+    owner: str, routes: dict[str, Any], upstream: Upstream, wire: Wire
+) -> None:
+    upstream.owner = owner
+    upstream.routes |= routes
+    found = await probe(wire, address(upstream))
+    assert found.kind is ServerKind.ANY and [each.remote_id for each in found.models] == ["big"]
 
 
 async def test_an_address_without_v1_is_completed_and_a_server_without_a_name_is_any(

@@ -107,11 +107,17 @@ async def test_adapters_are_told_and_the_files_that_go_with_a_model(home: Home, 
     await until(lambda: "Deleted with it, from the models folder: base.gguf, style.gguf." in _texts(tab))
 
 
-async def test_removing_asks_first_and_leaves_the_file(home: Home, ada: Person) -> None:
-    await home.shelf.put(home.services, "parrot", "Hello")
+@pytest.mark.parametrize("is_there", [True, False])
+async def test_removing_asks_first_and_says_what_becomes_of_the_file(
+    home: Home, ada: Person, tmp_path: Path, is_there: bool
+) -> None:
+    path = write_tiny_gguf(tmp_path / "tiny.gguf")
+    await home.services.models.add(path)
+    if not is_there:
+        path.unlink()
     tab = await ada.at("/models")
     click(tab, "Remove")
-    await until(lambda: "Its file stays at /nowhere/parrot.gguf." in _texts(tab))
+    await until(lambda: (f"Its file stays at {path}." if is_there else "Its file is gone already.") in _texts(tab))
     assert len(await home.services.models.list()) == 2
 
 

@@ -58,6 +58,17 @@ async def test_who_is_no_admin_finds_no_such_page_and_no_way_there(home: Home, a
         assert (await browser.get("/settings")).text.count("/people") >= 2       # the list of pages, the menu, commands
 
 
+async def test_who_comes_for_the_first_time_is_seen_on_an_open_page(home: Home, ada: Person, ben: Person) -> None:
+    tab = await ada.at("/people")
+
+    def words() -> list[str | None]:
+        return [getattr(each, "text", None) for each in row_of(tab, "Ben").descendants()]
+
+    assert "Not here yet" in words()
+    await ben.at("/")
+    await until(lambda: "Not here yet" not in words())
+
+
 async def test_somebody_is_added_with_a_password_that_is_shown_once(home: Home, ada: Person, ben: Person) -> None:
     tab, other = await ada.at("/people"), await ada.at("/people")
     await tab.should_see("2 people")

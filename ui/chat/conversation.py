@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from app.errors import AppError
 from app.schemas import ThreadMessage
+from app.services.absent_models import ModelName
 from app.services.container import Services
 from app.services.meter import ContextUse
 from app.services.models import ModelEntry
@@ -63,9 +64,11 @@ class ConversationView:
             self._place = PlaceLine(services.settings, "" if is_temporary else stays_line(services.settings))
         self._toast = Toast(on_act=self._restore)
 
-    def show(self, conversation: Conversation, messages: Sequence[ThreadMessage], models: Mapping[str, Model]) -> None:
+    def show(
+        self, conversation: Conversation, messages: Sequence[ThreadMessage], names: Mapping[str, ModelName]
+    ) -> None:
         self._conversation, self._messages = conversation, messages
-        self._thread.show(messages, models, conversation.when_full)
+        self._thread.show(messages, names, conversation.when_full)
         self._composer.show(writing=self._thread.writing is not None)
 
     async def context_use(self, model: Model) -> ContextUse | None:
@@ -80,13 +83,14 @@ class ConversationView:
     def show_title(self, title: str) -> None:
         self._thread.show_title(title)
 
-    def show_models(self, entries: Sequence[ModelEntry]) -> None:
+    def show_models(self, entries: Sequence[ModelEntry], names: Mapping[str, ModelName]) -> None:
         self._thread.show_models(entries)
+        self._thread.show_names(names)
 
     def show_model(self, choice: Choice) -> None:
         self._place.show(choice.entry)
-        if self._absent.show(choice.absence, choice.instead):
-            self._composer.refuse("")
+        if (said := self._absent.show(choice.absence, choice.instead)) is not None:
+            self._composer.refuse(said)
         entry = choice.entry
         self._composer.show(
             placeholder=t("chat-reply-to", model=entry.model.name) if entry else t("chat-reply"),

@@ -53,8 +53,8 @@ class NewChat:
     def show_model(self, choice: Choice, reasoning: bool | None) -> None:
         self._hello.show_model(choice.entry, is_absent=choice.absence is not None)
         self._place.show(choice.entry)
-        if self._absent.show(choice.absence, choice.instead):
-            self._hello.composer.refuse("")
+        if (said := self._absent.show(choice.absence, choice.instead)) is not None:
+            self._hello.composer.refuse(said)
         entry = choice.entry
         self._hello.composer.show(window=self._services.meter.window(entry.model) if entry is not None else 0)
         self._hello.composer.show_thinking(reasoning)

@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from app.services.absent_models import ModelName
 from app.services.container import Services
 from app.services.models import ModelEntry
 from store.tables import Conversation, User
@@ -75,9 +76,11 @@ class TalkRoom:
         elif self._new is not None:
             self._new.refuse(error)
 
-    def show_model(self, listed: Sequence[ModelEntry], choice: Choice, reasoning: bool | None) -> None:
+    def show_model(
+        self, listed: Sequence[ModelEntry], names: Mapping[str, ModelName], choice: Choice, reasoning: bool | None
+    ) -> None:
         if self.talk is not None:
-            self.talk.show_models(listed)
+            self.talk.show_models(listed, names)
             self.talk.show_model(choice)
             self.talk.show_thinking(reasoning)
         if self._new is not None:

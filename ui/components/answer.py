@@ -10,15 +10,16 @@ from typing import Any
 from nicegui.element import Element
 
 from app.schemas import ThreadMessage
+from app.services.absent_models import ModelName
 from app.services.model_facts import version_in_words
-from store.tables import Message, MessageStatus, Model
+from store.tables import Message, MessageStatus
 from ui.language import in_words
 from ui.theme import ASSETS
 
 TALK = str(ASSETS / "scripts" / "talk")         # what answers and one's own messages share in the browser
 
 
-def answer_state(message: Message, model: Model | None) -> dict[str, Any]:
+def answer_state(message: Message, model: ModelName | None) -> dict[str, Any]:
     """What answer.js shows around the text. Sent with the page, and by the stream when the answer is done."""
     return {
         "status": message.status,
@@ -30,7 +31,7 @@ def answer_state(message: Message, model: Model | None) -> dict[str, Any]:
     }
 
 
-def answer_figures(message: Message, model: Model | None) -> dict[str, Any]:
+def answer_figures(message: Message, model: ModelName | None) -> dict[str, Any]:
     """How it was made, as far as that is known. In numbers: the browser puts those that are seen into words."""
     name = message.model_id if model is None else ", ".join(filter(None, (model.name, model.quantisation)))
     figures = {
@@ -59,7 +60,7 @@ class Answer(
 ):
     """Emits `again` (with a model's id, or null), `continue`, `branch` (-1 or 1), `edit` (with the text), `remove`."""
 
-    def __init__(self, item: ThreadMessage, model: Model | None) -> None:
+    def __init__(self, item: ThreadMessage, model: ModelName | None) -> None:
         super().__init__()
         message = item.message
         self._props["messageId"] = message.id
@@ -71,7 +72,7 @@ class Answer(
         """What was edited cannot be saved; it stays in its field."""
         self.run_method("refuse", reason)
 
-    def show(self, item: ThreadMessage, model: Model | None, *, last: bool) -> None:
+    def show(self, item: ThreadMessage, model: ModelName | None, *, last: bool) -> None:
         """Bring what may change to the page. Nothing is sent where nothing did."""
         wanted = {
             "state": answer_state(item.message, model),

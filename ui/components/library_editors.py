@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -10,6 +10,7 @@ from nicegui import ui
 from nicegui.element import Element
 
 from app.errors import AppError, InvalidInput
+from app.services.absent_models import ModelName
 from app.services.prompts import variables_of
 from app.services.setup import ChatSetup
 from store.tables import Model, Preset, Prompt
@@ -51,9 +52,12 @@ def edit_prompt(prompt: Prompt | None, on_save: SavePrompt) -> None:
 
 
 def edit_preset(
-    preset: Preset | None, models: Sequence[Model], on_save: SavePreset, *, can_be_told: Callable[[Model], bool]
+    preset: Preset | None, models: Sequence[Model], names: Mapping[str, ModelName], on_save: SavePreset, *,
+    can_be_told: Callable[[Model], bool],
 ) -> None:
-    """Of a new one, where there is none. The form stays until `on_save` raises nothing."""
+    """Of a new one, where there is none. `names`: also of models that are gone. The form stays until `on_save` raises
+    nothing.
+    """
     setup = ChatSetup.of(preset) if preset is not None else ChatSetup()
     known = {model.id: model for model in models}
 
@@ -67,7 +71,8 @@ def edit_preset(
             tag("span", "nk-lab", t("library-model"))
             options: dict[str, str] = {"": t("library-any-model")} | {each.id: each.name for each in models}
             if setup.model_id is not None and setup.model_id not in known:      # it may come back
-                options[setup.model_id] = t("library-model-gone", model=setup.model_id)
+                gone = names.get(setup.model_id)
+                options[setup.model_id] = t("library-model-gone", model=gone.name if gone else setup.model_id)
             chosen = Select(t("library-model"), options, setup.model_id or "", show)
         values = {"setup": setup}
 

@@ -8,8 +8,9 @@ from typing import Any
 
 from nicegui.element import Element
 
+from app.services.absent_models import Absence
 from app.services.engines import ModelState
-from app.services.models import Absence, ModelEntry
+from app.services.models import ModelEntry
 from store.tables import Preset
 from ui.components.elements import icon, menu, tag
 from ui.components.far import far_mark
@@ -131,9 +132,10 @@ class ModelPicker:
 
     def _show_chosen(self, chosen: ModelEntry | None, absence: Absence | None, preset: Preset | None) -> None:
         if absence is not None:
-            tag("span", "nk-dot bad", role="img", aria_label=t("picker-absent"))
+            word = t(f"picker-absent-{absence.kind.value}")
+            tag("span", "nk-dot bad", role="img", aria_label=word)
             tag("span", "nk-ell", absence.name)
-            tag("small", "nk-hide-xs", t("picker-absent"))
+            tag("small", "nk-hide-xs", word)
             return
         if chosen is None:
             tag("span", text=t("picker-none"))

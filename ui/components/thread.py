@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from nicegui.element import Element
 
 from app.schemas import ThreadMessage
+from app.services.absent_models import ModelName
 from app.services.models import ModelEntry
-from store.tables import MessageRole, MessageStatus, Model, WhenFull
+from store.tables import MessageRole, MessageStatus, WhenFull
 from ui.components.answer import Answer
 from ui.components.elements import button, tag
 from ui.components.model_choice import model_choice
@@ -43,7 +44,7 @@ class Thread(Element, component="thread.js"):
         self._props["temporary"] = is_temporary
         self._actions = actions
         self._messages: Sequence[ThreadMessage] = ()
-        self._models: Mapping[str, Model] = {}
+        self._names: Mapping[str, ModelName] = {}
         self._when_full = WhenFull.LEAVE_OUT
         self._num_shown = NUM_SHOWN
         self._shown: dict[str, Answer | Said] = {}        # by message id
@@ -96,10 +97,17 @@ class Thread(Element, component="thread.js"):
             self.update()
 
     def show(
-        self, messages: Sequence[ThreadMessage], models: Mapping[str, Model], when_full: WhenFull = WhenFull.LEAVE_OUT
+        self, messages: Sequence[ThreadMessage], names: Mapping[str, ModelName],
+        when_full: WhenFull = WhenFull.LEAVE_OUT,
     ) -> None:
-        self._messages, self._models, self._when_full = messages, models, when_full
+        self._messages, self._names, self._when_full = messages, names, when_full
         self._show()
+
+    def show_names(self, names: Mapping[str, ModelName]) -> None:
+        """What the models are called that wrote these answers: one may have come since."""
+        if names != self._names:
+            self._names = names
+            self._show()
 
     @property
     def writing(self) -> str | None:
@@ -178,5 +186,5 @@ class Thread(Element, component="thread.js"):
             return Limit(t("chat-limit-summarised"), above[-1].summary)
         return Limit(t("chat-limit-left-out"), "")
 
-    def _model_of(self, item: ThreadMessage) -> Model | None:
-        return self._models.get(item.message.model_id or "")
+    def _model_of(self, item: ThreadMessage) -> ModelName | None:
+        return self._names.get(item.message.model_id or "")

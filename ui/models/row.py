@@ -251,10 +251,9 @@ class ModelRow:
             if await self._tried(self._services.models.remove(model.id)):
                 self._on_removed()
 
-        files = await self._services.models.files_that_go_with(model)
-        names = ", ".join(path.name for path in files)
-        what = t("model-remove-files", files=names) if files else t("model-remove-kept", path=model.path)
+        removal = await self._services.models.removal(model)
         with self._row:
+            what = " ".join(in_words(each) for each in removal.sentences)
             ask(t("model-remove-question", model=model.name), what, t("model-remove"), remove)
 
     async def _tried(self, doing: Awaitable[Any]) -> bool:

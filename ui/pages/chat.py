@@ -216,7 +216,7 @@ class ChatPage:
     # --- bringing the page up to date ---------------------------------------------------------------------------------
 
     def _on_change(self, change: Change) -> None:
-        if change.kind in ("downloads", "benchmarks"):      # often while one runs, and nothing here shows it
+        if change.kind in ("downloads", "benchmarks", "people"):        # often, and nothing here shows it
             return
         is_here = self._wanted_id is not None and self._wanted_id == change.conversation_id
         is_general = change.kind in ("models", "library")
@@ -258,7 +258,7 @@ class ChatPage:
 
     def _show_messages(self, messages: Sequence[ThreadMessage]) -> None:
         if self._room.talk is not None and self._conversation is not None:
-            self._room.talk.show(self._conversation, messages, self._chosen.by_id)
+            self._room.talk.show(self._conversation, messages, self._chosen.names)
 
     def _show_setup(self) -> None:
         """It changed: so may what fits."""
@@ -273,7 +273,8 @@ class ChatPage:
         choice = self._chosen.of(self._setup.setup)
         self._setup.show(choice.entry)
         self._head.show_models(self._chosen.listed, choice, self._setup, self._chosen.speeds)
-        self._room.show_model(self._chosen.listed, choice, thinks_first(self._setup.setup, choice.entry))
+        thinks = thinks_first(self._setup.setup, choice.entry)
+        self._room.show_model(self._chosen.listed, self._chosen.names, choice, thinks)
 
     async def _show_context(self) -> None:
         """How full the chosen model's window is with this chat."""

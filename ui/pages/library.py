@@ -14,6 +14,7 @@ from nicegui import ui
 from nicegui.element import Element
 
 from app.errors import AppError
+from app.services.absent_models import ModelName
 from app.services.container import Services
 from app.services.library_files import Imported
 from app.services.parameters import BY_NAME
@@ -44,6 +45,7 @@ class LibraryPage:
         self._user_id = frame.user.id
         self._client = ui.context.client
         self._models: dict[str, Model] = {}
+        self._names: dict[str, ModelName] = {}
 
     async def build(self) -> None:
         with self._frame.around(label=t("library-title"), sidebar=rail("/library", self._frame.user)):
@@ -76,6 +78,7 @@ class LibraryPage:
         entries = await self._services.models.list()
         prompts = await self._services.prompts.list(self._user_id)
         presets = await self._services.presets.list(self._user_id)
+        self._names = await self._services.models.names()
         self._models = {entry.model.id: entry.model for entry in entries if not entry.model.embeds}
         self._fill(self._prompts, prompts, self._prompt_row, "text-quote", "library-no-prompts")
         self._fill(self._presets, presets, self._preset_row, "sliders-horizontal", "library-no-presets")
@@ -132,7 +135,7 @@ class LibraryPage:
         """Its model, what it changes, and how its system prompt begins."""
         about: list[str] = []
         if preset.model_id is not None:
-            model = self._models.get(preset.model_id)
+            model = self._names.get(preset.model_id)
             about.append(model.name if model is not None else preset.model_id)
         changed = [(name, value) for name, value in preset.parameters.items() if name in BY_NAME]
         for name, value in changed[:NUM_NAMED]:
@@ -170,7 +173,7 @@ class LibraryPage:
                 await self._services.presets.change(self._user_id, preset.id, name, setup)
 
         with self._page:
-            edit_preset(preset, [*self._models.values()], save, can_be_told=self._can_be_told)
+            edit_preset(preset, [*self._models.values()], self._names, save, can_be_told=self._can_be_told)
 
     def _can_be_told(self, model: Model) -> bool:
         """To think first; as far as is known: of one that is not loaded, nothing is."""

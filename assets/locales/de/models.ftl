@@ -52,6 +52,12 @@ model-unload-vectors = { $count ->
 model-remove-question = { $model } entfernen?
 model-remove-files = Mit ihm werden aus dem Modellordner gelöscht: { $files }.
 model-remove-kept = Die Datei bleibt unter { $path }.
+model-remove-kept-of-app = Die Datei gehört auch zu { $app } und bleibt unter { $path }.
+model-remove-gone = Die Datei ist schon nicht mehr da.
+model-remove-chats = { $count ->
+    [one] Ein Chat nutzt es: Seine Antworten bleiben, und dort ist ein anderes Modell zu wählen.
+   *[other] { $count } Chats nutzen es: Ihre Antworten bleiben, und dort ist ein anderes Modell zu wählen.
+}
 
 memory = Arbeitsspeicher
 memory-in-use = { $used } von { $total } GiB belegt
@@ -145,7 +151,7 @@ connection-tested = Er antwortet und hat { $count ->
    *[other] { $count } Modelle.
 }
 connection-name = Name
-connection-name-about = Antworten, die darüber kommen, tragen diesen Namen.
+connection-name-about = Antworten, die darüber kommen, tragen diesen Namen. Leer gelassen heißt sie wie ihr Host.
 connection-url = Adresse
 connection-url-about = Die Adresse der API des Servers. Meist endet sie auf /v1.
 connection-url-example = http://gpu.lan:8000/v1

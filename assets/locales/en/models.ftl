@@ -52,6 +52,12 @@ model-unload-vectors = { $count ->
 model-remove-question = Remove { $model }?
 model-remove-files = Deleted with it, from the models folder: { $files }.
 model-remove-kept = Its file stays at { $path }.
+model-remove-kept-of-app = Its file is { $app }’s too, and stays at { $path }.
+model-remove-gone = Its file is gone already.
+model-remove-chats = { $count ->
+    [one] One chat uses it: its answers stay, and another model has to be chosen there.
+   *[other] { $count } chats use it: their answers stay, and another model has to be chosen there.
+}
 
 memory = Memory
 memory-in-use = { $used } of { $total } GiB in use
@@ -145,7 +151,7 @@ connection-tested = It answers, and has { $count ->
    *[other] { $count } models.
 }
 connection-name = Name
-connection-name-about = Answers that come over it carry this name.
+connection-name-about = Answers that come over it carry this name. Left empty, it is called as its host.
 connection-url = Address
 connection-url-about = The address of the server’s API. It usually ends in /v1.
 connection-url-example = http://gpu.lan:8000/v1
