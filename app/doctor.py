@@ -171,7 +171,9 @@ def _back_end(settings: Settings, findings: Findings) -> Iterator[str]:
     devices = native_devices()                       # the library has just run in a child, so it can be loaded here
     yield f"{info.backend} on {info.device}, tried with {spec.model_id} ({spec.path})"
     if info.gpu_layers:
-        yield f"layers     {info.gpu_layers} of them on the GPU, the output among them"
+        yield f"layers     {info.gpu_layers} on the GPU, the output among them"
+    if info.gpu_note:
+        yield f"GPU        {info.gpu_note}"
     yield f"context    kept as {info.kv_type}"
     accelerators = [device for device in devices if device.name != "CPU"]
     yield f"because    {spec.path.name} is a GGUF file, which llama.cpp runs; " + (

@@ -206,9 +206,10 @@ async def _fit(services: Services, row: Model) -> str:
         plan = await services.engines.plan(row.id)
     except (ModelUnavailable, ModelLoadError) as error:
         return str(error)
-    where = f", {plan.gpu_layers} layers on the GPU" if plan.gpu_layers else ""
+    where = f", {plan.gpu_layers} layers on {plan.gpu.name}" if plan.gpu else ""
     for_whom = "each text" if row.embeds else f"{plan.max_num_seqs} at once"
-    return f"fits: {plan.max_model_len:,} tokens for {for_whom}, {plan.everywhere_bytes / GIB:.1f} GiB at most{where}"
+    fits = f"fits: {plan.max_model_len:,} tokens for {for_whom}, {plan.everywhere_bytes / GIB:.1f} GiB at most{where}"
+    return f"{fits}. {plan.gpu_note}" if plan.gpu_note else fits
 
 
 def _about(

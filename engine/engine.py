@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 from engine.histogram import FIRST_TOKEN_BOUNDS_S, INTER_TOKEN_BOUNDS_S, Histogram
 from engine.params import SamplingParams
 from engine.request import FinishReason
+from engine.told import Told
 
 if TYPE_CHECKING:
     import numpy as np
@@ -107,7 +108,7 @@ class EngineInfo:
     name: str                                             # for people: "SmolLM2 135M Instruct"
     version: str                                          # exact: file name, size and modification time, or commit
     backend: str                                          # "llama.cpp 0.3.36"
-    device: str
+    device: str                                           # "cpu", "cuda:0", or as llama.cpp names it: "CUDA0"
     quantisation: str                                     # "Q4_1", "" where unknown
     max_model_len: int
     max_num_seqs: int
@@ -120,6 +121,7 @@ class EngineInfo:
     cache_bytes: int = 0
     kv_type: str = "f16"
     gpu_layers: int = 0                                   # of the model's and its output, on the GPU
+    gpu_note: Told | None = None                          # why none are, where there is a GPU
     gpu_kv_bytes: int = 0                                 # of kv_bytes, likewise
     num_threads: int = 0                                  # of the processor, to begin with; 0: it does not compute
 

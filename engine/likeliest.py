@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.draw import Weights
 from engine.sampler import ROUNDING, Logits, TokenIds, ascending, weight_factor, weights_of
 
 GROUP_SIZE = 16              # tokens of a vocabulary that are represented by their maximum
@@ -32,33 +33,55 @@ class Likeliest:
     values: Logits                   # [rows, count]
     logits: Logits                   # [any, vocab_size]
     places: Sequence[int]            # of the rows in `logits`
-    seen: Logits                     # [GROUP_SIZE, groups seen]: of all rows; every token of `values` is among them
-    row_of_seen: TokenIds            # [groups seen]
-    place_of_seen: TokenIds          # [groups seen], in `maxima` as one row
-    maxima: Logits                   # [rows, groups]
+    maxima: Logits                   # [rows, groups of GROUP_SIZE tokens]
+    num_seen: TokenIds               # [rows] groups that may hold one of the likeliest
 
     @property
     def peaks(self) -> Logits:
         return self.values[:, :1]
 
-    def total_bounds(self, temperatures: Sequence[float]) -> tuple[Sums, Sums]:
-        """Of what the weights of all tokens add up to: a group adds its maximum at least, all equal at most.
 
-        To be asked once: `seen` and `maxima` become weights where they are, for other memory would be cold.
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """What the weights of all tokens of each row add up to: bounds, dearer and closer from one to the next. They hold
+    for the sum that a row alone is drawn by, too, whatever is rounded there.
+    """
+
+    likeliest: Likeliest
+    temperatures: NDArray[np.float64]
+    weights: Weights                 # [rows, count] of the likeliest
+    sums: Sums                       # [rows] that these add up to
+
+    def at_once(self) -> tuple[Sums, Sums]:
+        """Of all rows: no other token weighs more than the last of the likeliest. Does for peaked distributions."""
+        others = self.weights[:, -1].astype(np.float64) * (self.likeliest.logits.shape[1] - self.weights.shape[1])
+        return _widened(self.sums, self.sums + others)
+
+    def by_groups(self, rows: TokenIds) -> tuple[Sums, Sums]:
+        """Of these rows: a group without any of the likeliest adds its maximum, at least, and no other token of a group
+        weighs more than that, or than the last of the likeliest.
         """
-        seen = np.subtract(self.seen, self.peaks[self.row_of_seen, 0], out=self.seen)
-        seen /= weight_factor(temperatures)[self.row_of_seen, 0]
-        known = np.bincount(self.row_of_seen, weights=np.exp(seen, out=seen).sum(axis=0), minlength=len(self.places))
-        maxima = weights_of(self.maxima, self.peaks, temperatures, out=self.maxima)
-        maxima.put(self.place_of_seen, 0.0)
-        unseen = maxima.sum(axis=1).astype(np.float64)
-        return (known + unseen) * (1.0 - ROUNDING), (known + GROUP_SIZE * unseen) * (1.0 + ROUNDING)
+        found = self.likeliest
+        maxima = np.minimum(found.maxima[rows], found.values[rows, -1:])
+        maxima = weights_of(maxima, found.peaks[rows], self.temperatures[rows], out=maxima)
+        groups = maxima.sum(axis=1).astype(np.float64)
+        others = np.maximum(groups - found.num_seen[rows] * self.weights[rows, -1].astype(np.float64), 0.0)
+        return _widened(self.sums[rows] + others, self.sums[rows] + GROUP_SIZE * groups)
 
-    def total(self, row: int, temperature: float) -> float:
-        """Of one row, off by less than ROUNDING: in half the time that it takes to the last bit."""
-        weights = self.logits[self.places[row]] - self.values[row, 0]
-        weights *= np.float32(1.0) / weight_factor(temperature)
+    def added_up(self, rows: TokenIds) -> tuple[Sums, Sums]:
+        """Of these rows: in half the time that it takes to the last bit."""
+        totals = np.array([self._total(row) for row in rows])
+        return _widened(totals, totals)
+
+    def _total(self, row: int) -> float:
+        found = self.likeliest
+        weights = found.logits[found.places[row]] - found.values[row, 0]
+        weights *= np.float32(1.0) / weight_factor(self.temperatures[row])
         return float(np.einsum("i->", np.exp(weights, out=weights)))
+
+
+def _widened(low: Sums, high: Sums) -> tuple[Sums, Sums]:
+    return low * (1.0 - ROUNDING), high * (1.0 + ROUNDING)
 
 
 class LikeliestFinder:
@@ -89,7 +112,8 @@ class LikeliestFinder:
         thresholds = self._thresholds(maxima, count)
         place_of_seen = np.flatnonzero(maxima >= thresholds[:, None])
         row_of_seen = place_of_seen // self._num_groups
-        is_good = np.bincount(row_of_seen, minlength=len(places)) <= MAX_FOUND * count
+        num_seen = np.bincount(row_of_seen, minlength=len(places))
+        is_good = num_seen <= MAX_FOUND * count
         is_good &= np.isfinite(maxima.max(axis=1)) & np.isfinite(thresholds)
         if not is_good.all():
             return self.find(logits, [place for place, good in zip(places, is_good, strict=True) if good], count)
@@ -105,7 +129,7 @@ class LikeliestFinder:
         token_ids = self._sorted(row_of_seen[of_seen], seen.reshape(-1)[chosen], ids, count)
         return places, Likeliest(
             token_ids=token_ids, values=flat.take(starts[:, None] + token_ids), logits=logits, places=places,
-            seen=seen, row_of_seen=row_of_seen, place_of_seen=place_of_seen, maxima=maxima,
+            maxima=maxima, num_seen=num_seen,
         )
 
     def _take_maxima(self, logits: Logits, places: list[int], out: Logits) -> None:

@@ -108,14 +108,17 @@ async def _load(spec: ModelSpec, limits: LoadLimits, on_share: OnShareLoaded) ->
     trial = await try_model(candidate, processor=machine.processor, state_dir=limits.state_dir)
     if memory_plan.gpu_layers and not trial.options.gpu_layers:
         logger.warning("layers do not run on the GPU; the processor has them all", model=spec.model_id)
-        memory_plan = plan(facts, host, limits)
+        note = Told("gpu-trial-failed", gpu=gpu.name) if gpu else None
+        memory_plan = replace(plan(facts, host, limits), gpu_note=note)
     draft = await _try_draft(spec, draft_header, candidate.num_threads, machine, limits) if draft_header else None
     core = await _start_core(spec, candidate, trial, memory_plan, limits, draft, on_share)
     info = replace(
         info_of(spec, core, quantisation=header.quantisation, kv_bytes=memory_plan.kv_bytes),
         cache_bytes=core.info.cache_bytes,
         kv_type=limits.kv_type,
+        device=gpu.name if gpu and memory_plan.gpu_layers else core.info.device,
         gpu_layers=memory_plan.gpu_layers,
+        gpu_note=memory_plan.gpu_note,
         gpu_kv_bytes=memory_plan.gpu.kv_bytes if memory_plan.gpu else 0,
         num_threads=candidate.num_threads,
     )

@@ -57,7 +57,8 @@ def plan(model: ModelFacts, device: DeviceFacts, limits: LoadLimits, gpu: Device
         smallest = _plan_of(model, limits, shape, share, _least_cache_bytes(model, limits, shape.context))
         left = min(usable - smallest.total_bytes, _budget_bytes(limits) - smallest.everywhere_bytes)
         if left >= 0:
-            return _with_more_cache(smallest, limits, left)
+            note = _gpu_too_small(model, gpu, shape) if gpu and not num_layers and _may_use_gpu(model, limits) else None
+            return replace(_with_more_cache(smallest, limits, left), gpu_note=note)
     if gpu and num_layers and _gpu_share(model, gpu, num_layers, shape).total_bytes > _usable_bytes(gpu):
         raise _gpu_out_of_memory(model, gpu, num_layers, shape)
     if smallest.total_bytes <= usable:
@@ -136,6 +137,10 @@ def _num_gpu_layers(model: ModelFacts, limits: LoadLimits, gpu: DeviceFacts) -> 
     return next(fitting, 0)
 
 
+def _may_use_gpu(model: ModelFacts, limits: LoadLimits) -> bool:
+    return bool(model.layers) and limits.gpu_layers != 0
+
+
 def _comfortable(model: ModelFacts, limits: LoadLimits) -> _Shape:
     """The least shape with a context that serves: layers on the GPU are worth more than longer contexts, to there."""
     wished, *smaller = _shapes(model, limits)
@@ -151,6 +156,7 @@ def _gpu_share(model: ModelFacts, gpu: DeviceFacts, num_layers: int, shape: _Sha
     if gpu.is_shared:
         spared_bytes = -GPU_WORKING_BYTES - (model.output_bytes if model.shares_output else 0)
     return GpuShare(
+        name=gpu.name,
         num_layers=num_layers,
         weight_bytes=layer_bytes + model.output_bytes,
         kv_bytes=kv_bytes,
@@ -167,6 +173,13 @@ def _gpu_out_of_memory(model: ModelFacts, gpu: DeviceFacts, num_layers: int, sha
         "needs-gpu-memory", model=model.name, needed=gib(needed), gpu=gpu.name, layers=num_layers,
         chats=shape.num_seqs, context=shape.context, usable=gib(_usable_bytes(gpu)), total=gib(gpu.total_bytes),
     ))
+
+
+def _gpu_too_small(model: ModelFacts, gpu: DeviceFacts, shape: _Shape) -> Told:
+    needed = _gpu_share(model, gpu, 1, shape).total_bytes
+    return Told(
+        "gpu-too-small", gpu=gpu.name, needed=gib(needed), usable=gib(_usable_bytes(gpu)), total=gib(gpu.total_bytes)
+    )
 
 
 def _out_of_memory(

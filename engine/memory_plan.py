@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from engine.disk_cache.cache import DiskCache
+from engine.told import Told
 
 KvType = Literal["f16", "q8_0"]
 WeightFormat = Literal["fp8", "int8", "int4"]
@@ -93,6 +94,7 @@ class DeviceFacts:
 class GpuShare:
     """What goes to the GPU. Upper bounds, as in the plan."""
 
+    name: str                        # as the back end has it: "CUDA0"
     num_layers: int                  # from the last backwards; the output is the first of them
     weight_bytes: int
     kv_bytes: int
@@ -113,6 +115,7 @@ class MemoryPlan:
     weight_bytes: int                # of the whole model, wherever they lie
     kv_bytes: int                    # of running sequences, likewise
     gpu: GpuShare | None = None      # None: all of it runs on the processor
+    gpu_note: Told | None = None     # why, where there is a GPU that might have taken some of it
 
     @property
     def gpu_layers(self) -> int:

@@ -206,6 +206,10 @@ MODEL_SENTENCES: Final[Mapping[str, str]] = {
         "gpu_layers is set to {layers}, but llama.cpp finds no GPU here. Leave it out, or set Inglenook up again with "
         "a build for your GPU, as in CMAKE_ARGS=-DGGML_CUDA=ON."
     ),
+    "gpu-too-small": (
+        "Not even one layer fits on {gpu}: that needs {needed}, and {usable} of {total} can be used now."
+    ),
+    "gpu-trial-failed": "A trial with layers on {gpu} ended badly, so the processor has them all.",
     # copies in another format
     "copy-no-tokenizer": "{file} holds no tokenizer, so no text can tell it from a copy. Take another file.",
     "copy-of-parts": "{file} is one of {count} files. Copies are made of models in one file: take one of those.",

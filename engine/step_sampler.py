@@ -9,6 +9,7 @@ so beyond doubt is left to `sample_row`; the token is the same, whoever chose it
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from itertools import accumulate
 
 import numpy as np
@@ -16,10 +17,10 @@ from numpy.typing import NDArray
 
 from engine.batch import BatchRow, SampledToken, SamplingInput
 from engine.draw import Weights, uniform_of
-from engine.likeliest import Likeliest, LikeliestFinder, Sums
+from engine.likeliest import Likeliest, LikeliestFinder, Sums, Totals
 from engine.sampler import ROUNDING, Logits, TokenIds, adjusts, sample_row, weights_of
 
-NUM_LIKELIEST = 64           # top-p is looked for among so many; top-k among as many as it asks for, but at most
+NUM_LIKELIEST = 32           # top-p is looked for among so many; top-k among as many as it asks for, but at most
 MAX_LIKELIEST = 128          # so many
 
 
@@ -59,75 +60,104 @@ class StepSampler:
                 return {}
             places, likeliest = found
             drawn, is_known = _draw(likeliest, [inputs[place] for place in places])
-        token_ids = likeliest.token_ids[np.arange(drawn.size), drawn].tolist()
-        return {
-            place: token_id
-            for place, token_id, known in zip(places, token_ids, is_known.tolist(), strict=True) if known
-        }
+        known = np.flatnonzero(is_known)
+        token_ids = likeliest.token_ids[known, drawn[known]]
+        return {places[row]: token_id for row, token_id in zip(known.tolist(), token_ids.tolist(), strict=True)}
 
 
-class _Filters:
-    """How many of its likeliest tokens each row keeps; more than there are where that cannot be told from them."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Few:
+    """The likeliest tokens of rows, and what decides which of them is drawn. `count` as a place means: none of them."""
 
-    def __init__(self, samplings: Sequence[SamplingInput], weights: Weights, sums: Sums) -> None:
+    weights: Weights                 # [rows, count], as a row alone has them
+    sums: Sums                       # [rows, count + 1], of the weights so far; the last is infinite
+    uniforms: Sums                   # [rows]
+    top_p: Sums
+    totals_of_k: Sums                # that top-p is a share of; 0 where it is one of what all tokens weigh
+    last: TokenIds                   # place that top-k and min-p leave
+    cuts_tail: NDArray[np.bool_]     # min-p may, beyond these
+
+    @classmethod
+    def of(cls, samplings: Sequence[SamplingInput], weights: Weights) -> _Few:
         every = [sampling.params for sampling in samplings]
-        self._sums = sums
-        self._beyond = weights.shape[1] + 1
-        self._top_k = np.array([params.top_k for params in every])
-        self._top_p = np.array([params.top_p for params in every])
-        self.ask_for_totals = bool(((self._top_p < 1.0) & (self._top_k == 0)).any())
-        self._totals_of_k = np.zeros(len(every))
+        num_rows, count = weights.shape
+        sums = np.full((num_rows, count + 1), np.inf)
+        np.cumsum(weights, axis=1, dtype=np.float64, out=sums[:, :count])
+        top_k = np.array([params.top_k for params in every])
+        totals_of_k = np.zeros(num_rows)
         for k in {params.top_k for params in every} - {0}:
-            rows = np.flatnonzero(self._top_k == k)
-            self._totals_of_k[rows] = weights[rows, :k].sum(axis=1)
-        self._at_most = np.where(self._top_k, self._top_k, self._beyond)
+            rows = np.flatnonzero(top_k == k)
+            totals_of_k[rows] = weights[rows, :k].sum(axis=1)
+        last = np.where(top_k, top_k - 1, count)
         min_p = np.array([params.min_p for params in every])
         if min_p.any():
             num_likely = (weights >= min_p[:, None]).sum(axis=1)
-            self._at_most = np.minimum(self._at_most, np.where(num_likely < weights.shape[1], num_likely, self._beyond))
+            last = np.minimum(last, np.where(num_likely < count, num_likely - 1, count))
+        return cls(
+            weights=weights,
+            sums=sums,
+            uniforms=np.array([uniform_of(sampling) for sampling in samplings]),
+            top_p=np.array([params.top_p for params in every]),
+            totals_of_k=totals_of_k,
+            last=last,
+            cuts_tail=min_p > 0.0,
+        )
 
-    def num_kept(self, totals: Sums) -> TokenIds:
-        """[rows], of at least 1, where the weights of all tokens add up to `totals`. Larger totals never keep fewer."""
-        wanted = self._top_p * np.where(self._top_k, self._totals_of_k, totals)
-        sizes = np.where(self._top_p < 1.0, (self._sums < wanted[:, None]).sum(axis=1) + 1, self._beyond)
-        kept: TokenIds = np.minimum(sizes, self._at_most)
-        return kept
+    def only(self, rows: TokenIds) -> _Few:
+        return _Few(**{each.name: getattr(self, each.name)[rows] for each in fields(self)})
+
+    def draw(self, low: Sums, high: Sums) -> tuple[TokenIds, NDArray[np.bool_]]:
+        """([rows] places, whether each is the same for all totals from `low` to `high`): it moves one way alone."""
+        drawn = self._drawn(self._least_kept(low))
+        is_these = drawn < self.weights.shape[1]
+        return drawn, is_these if high is low else is_these & (drawn == self._drawn(self._most_kept(high)))
+
+    def _least_kept(self, totals: Sums) -> Sums:
+        """[rows] What the tokens that are kept weigh together, at least: with others, what top-p asks for."""
+        wanted = self._wanted(totals)
+        with_others = np.maximum(self.sums[:, -2], np.where(self.cuts_tail, 0.0, wanted))
+        return self._kept(wanted, with_others * (1.0 - ROUNDING))
+
+    def _most_kept(self, totals: Sums) -> Sums:
+        """At most: the other that reaches it is no likelier than the last of these."""
+        wanted = self._wanted(totals)
+        return self._kept(wanted, (wanted + self.weights[:, -1]) * (1.0 + ROUNDING))
+
+    def _wanted(self, totals: Sums) -> Sums:
+        """[rows] By top-p, where the weights of all tokens add up to `totals`."""
+        return np.where(self.top_p < 1.0, self.top_p * np.where(self.totals_of_k, self.totals_of_k, totals), np.inf)
+
+    def _kept(self, wanted: Sums, with_others: Sums) -> Sums:
+        last = np.minimum(_first(self.sums >= wanted[:, None]), self.last)
+        return np.where(last < self.weights.shape[1], self.sums[np.arange(last.size), last], with_others)
+
+    def _drawn(self, kept: Sums) -> TokenIds:
+        """As in the draw of a row alone: where its uniform number's share of what is kept falls."""
+        last = _first(self.sums >= kept[:, None])                            # that adds anything
+        return np.minimum(_first(self.sums > (self.uniforms * kept)[:, None]), last)
+
+
+def _first(are_true: NDArray[np.bool_]) -> TokenIds:
+    """[rows] place, in each row. Faster than counting those before."""
+    first: TokenIds = are_true.argmax(axis=1)
+    return first
 
 
 def _draw(likeliest: Likeliest, samplings: Sequence[SamplingInput]) -> tuple[TokenIds, NDArray[np.bool_]]:
     """([rows] places among the likeliest, whether a row alone would draw the same).
 
-    What all tokens weigh is known within bounds, and mostly the same token is drawn at both. Where not, it is added up.
+    What all tokens weigh is known within bounds, and mostly the same token is drawn at both. Where not, closer ones are
+    looked for, and then it is added up.
     """
-    temperatures = [sampling.params.temperature for sampling in samplings]
-    uniforms = np.array([uniform_of(sampling) for sampling in samplings])
-    weights = weights_of(likeliest.values, likeliest.peaks, temperatures)
-    sums = np.cumsum(weights, axis=1, dtype=np.float64)
-    filters = _Filters(samplings, weights, sums)
-    if not filters.ask_for_totals:
-        num_kept = filters.num_kept(sums[:, -1])
-        return _place(sums, num_kept, uniforms), num_kept <= sums.shape[1]
-    low, high = likeliest.total_bounds(temperatures)
-    drawn, is_known = _draw_between(sums, filters, uniforms, low, high)
-    doubtful = np.flatnonzero(~is_known & (filters.num_kept(low) <= sums.shape[1])).tolist()
-    for row in doubtful:
-        total = likeliest.total(row, temperatures[row])
-        low[row], high[row] = total * (1.0 - ROUNDING), total * (1.0 + ROUNDING)
-    return _draw_between(sums, filters, uniforms, low, high) if doubtful else (drawn, is_known)
-
-
-def _draw_between(
-    sums: Sums, filters: _Filters, uniforms: Sums, low: Sums, high: Sums
-) -> tuple[TokenIds, NDArray[np.bool_]]:
-    """([rows] places, whether each is the same for all totals from `low` to `high`): the place moves one way alone."""
-    most = filters.num_kept(high)
-    drawn = _place(sums, filters.num_kept(low), uniforms)
-    return drawn, (most <= sums.shape[1]) & (drawn == _place(sums, most, uniforms))
-
-
-def _place(sums: Sums, num_kept: TokenIds, uniforms: Sums) -> TokenIds:
-    """As the draw of a row alone: where its uniform number's share of the sum of what is kept falls."""
-    totals = sums[np.arange(len(sums)), np.minimum(num_kept, sums.shape[1]) - 1][:, None]
-    last = (sums < totals).sum(axis=1)                           # that adds anything
-    drawn: TokenIds = np.minimum((sums <= uniforms[:, None] * totals).sum(axis=1), last)
-    return drawn
+    temperatures = np.array([sampling.params.temperature for sampling in samplings])
+    few = _Few.of(samplings, weights_of(likeliest.values, likeliest.peaks, temperatures))
+    if few.totals_of_k.all():
+        return few.draw(few.totals_of_k, few.totals_of_k)
+    totals = Totals(likeliest, temperatures, few.weights, few.sums[:, -2])
+    drawn, is_known = few.draw(*totals.at_once())
+    for bounds in (totals.by_groups, totals.added_up):
+        rows = np.flatnonzero(~is_known & (drawn < few.weights.shape[1]))
+        if not rows.size:
+            break
+        drawn[rows], is_known[rows] = few.only(rows).draw(*bounds(rows))
+    return drawn, is_known

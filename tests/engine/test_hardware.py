@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,32 @@ def test_what_other_models_were_promised_is_not_available() -> None:
 
 def test_the_library_finds_the_processor() -> None:
     assert ("CPU", "cpu") in [(device.name, device.kind) for device in native_devices()]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+def test_llama_cpp_itself_is_asked_not_a_second_copy_of_its_parts() -> None:
+    """Which has a registry of its own: a device that llama.cpp was told of is not in it. In a process of its own, for
+    what any other test opens stays open.
+    """
+    script = """
+from pathlib import Path
+from engine.backends.llama_cpp.abort_flag import AbortFlag
+from engine.backends.llama_cpp.devices import list_devices
+list_devices(), AbortFlag()
+files = {line.split(maxsplit=5)[5].strip() for line in open("/proc/self/maps") if "/libggml" in line}
+print(*sorted({Path(file).name.split(".")[0] for file in files}), len(files))
+"""
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    *parts, num_files = ended.stdout.split()
+    assert "libggml" in parts and int(num_files) == len(parts)
+
+
+def test_a_library_elsewhere_is_looked_at_where_it_is_loaded_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "libggml-cuda.so").touch()
+    monkeypatch.setenv("LLAMA_CPP_LIB_PATH", str(tmp_path))
+    assert devices.has_gpu_build()
 
 
 class TestGpus:

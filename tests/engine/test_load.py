@@ -15,6 +15,8 @@ from typing import Any
 import gguf
 import pytest
 
+from engine.backends.llama_cpp.model import RunOptions
+from engine.backends.llama_cpp.trial import Candidate, TrialResult
 from engine.disk_cache.cache import DiskCache
 from engine.engine import ChatMessage, ChatRequest
 from engine.errors import ModelLoadError, OutOfMemory
@@ -144,6 +146,18 @@ class TestTheGpu:
         assert model.weight_bytes == 2 * first_layer + model.output_bytes + sizes["token_embd.weight"]
         assert not model.shares_output
 
+    async def test_is_named_where_layers_run_on_it(
+        self, tiny: Path, gpus: list[NativeDevice], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        async def run_there(candidate: Candidate, **_where: Any) -> TrialResult:
+            return TrialResult(options=RunOptions(gpu_layers=candidate.gpu_layers), prefill_tokens_per_s=100.0)
+
+        monkeypatch.setattr("engine.backends.llama_cpp.trial.try_model", run_there)
+        gpus += [CARD, replace(CARD, name="CUDA1", total_bytes=8 << 30, free_bytes=8 << 30)]
+        engine = await load_engine(spec_of(tiny), LoadLimits(context_tokens=512, max_num_seqs=2))
+        assert (engine.info.device, engine.info.gpu_layers, engine.info.gpu_note) == ("CUDA1", 3, None)
+        await engine.close()
+
     @pytest.mark.slow
     async def test_that_does_not_work_leaves_all_to_the_processor(
         self, tiny: Path, gpus: list[NativeDevice], monkeypatch: pytest.MonkeyPatch
@@ -158,6 +172,7 @@ class TestTheGpu:
         gpus.append(replace(CARD, total_bytes=8 << 30, free_bytes=8 << 30))
         engine = await load_engine(spec_of(tiny), LoadLimits(context_tokens=512, max_num_seqs=2))
         assert [each.gpu_layers for each in plans] == [3, 0]
+        assert engine.info.gpu_note == "A trial with layers on CUDA0 ended badly, so the processor has them all."
         assert (engine.info.device, engine.info.gpu_layers, engine.info.gpu_kv_bytes) == ("cpu", 0, 0)
         await engine.close()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -119,7 +121,7 @@ def gpu(available: float, total: float | None = None, *, is_shared: bool = False
 def test_all_layers_and_the_output_go_to_a_gpu_that_holds_them() -> None:
     got = plan(LAYERED, machine(24), LoadLimits(), gpu(24))
     assert got.gpu is not None
-    assert got.gpu_layers == 33
+    assert (got.gpu.name, got.gpu_layers, got.gpu_note) == ("CUDA0", 33, None)
     assert (got.max_model_len, got.max_num_seqs) == (8192, 8)
     assert got.gpu.weight_bytes == 32 * 130 * MIB + 270 * MIB
     assert got.gpu.kv_bytes == got.kv_bytes == 8 * 8192 * 131_072
@@ -140,9 +142,15 @@ def test_layers_stay_behind_before_the_context_is_uncomfortable() -> None:
     assert got.total_bytes == got.cache_bytes + 64 * MIB + 11 * 130 * MIB + 270 * MIB + 11 * 4096 * 2 * 4096
 
 
-@pytest.mark.parametrize("facts", [gpu(1), gpu(0, 24), None])
-def test_a_gpu_without_room_is_left_alone(facts: DeviceFacts | None) -> None:
-    assert plan(LAYERED, machine(24), LoadLimits(), facts) == plan(LAYERED, machine(24), LoadLimits())
+@pytest.mark.parametrize(("facts", "note"), [
+    (gpu(1), "Not even one layer fits on CUDA0: that needs 1.0 GiB, and 0.8 GiB of 1.0 GiB can be used now."),
+    (gpu(0, 24), "Not even one layer fits on CUDA0: that needs 1.0 GiB, and 0.0 GiB of 24.0 GiB can be used now."),
+    (None, None),
+])
+def test_a_gpu_without_room_is_left_alone(facts: DeviceFacts | None, note: str | None) -> None:
+    got = plan(LAYERED, machine(24), LoadLimits(), facts)
+    assert got.gpu_note == note
+    assert replace(got, gpu_note=None) == plan(LAYERED, machine(24), LoadLimits())
 
 
 def test_what_the_user_fixed_stays_with_a_gpu_too() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from engine.batch import BatchRow, SamplingInput
+from engine.batch import BatchRow, SampledToken, SamplingInput
 from engine.params import SamplingParams
 from engine.sampler import sample_row
 from engine.step_sampler import StepSampler
@@ -22,6 +22,7 @@ WAYS: list[dict[str, Any]] = [
     {"temperature": 0.7, "top_p": 0.9},
     {"temperature": 1.0, "top_p": 0.95, "min_p": 0.05},
     {"temperature": 1.3, "top_p": 0.999},
+    {"temperature": 1.0, "top_p": 0.9, "min_p": 1e-4},
     {"temperature": 0.7, "top_k": 1},
     {"temperature": 0.7, "top_k": 40, "top_p": 0.9},
     {"temperature": 1.0, "top_k": 100, "min_p": 0.02},
@@ -66,6 +67,34 @@ def assert_same_as_alone(logits: Logits, rows: Sequence[BatchRow]) -> None:
 def test_a_step_gives_what_its_rows_give_alone(seed: int, spread: float, ways: list[dict[str, Any]]) -> None:
     rows = [row(slot, (seed + slot) % 2**64, **way) for slot, way in enumerate(ways)]
     assert_same_as_alone(likely_logits(seed, len(rows), spread), rows)
+
+
+@given(seed=st.integers(0, 2**64 - 1), num_likely=st.integers(1, 40), share=st.floats(0.05, 0.95))
+@settings(max_examples=60, deadline=None, derandomize=True)
+def test_likely_tokens_before_a_long_tail_are_drawn_as_alone(seed: int, num_likely: int, share: float) -> None:
+    ways: list[dict[str, Any]] = [way for way in WAYS if "top_p" in way]
+    logits = likely_logits(seed, len(ways), 0.3) - np.float32(20.0)
+    others = np.exp(logits.astype(np.float64)).sum(axis=1, keepdims=True)
+    logits[:, :num_likely] = np.log(others * share / (1.0 - share) / num_likely)
+    assert_same_as_alone(logits, [row(slot, (seed + slot) % 2**64, **way) for slot, way in enumerate(ways)])
+
+
+def test_a_row_is_looked_at_alone_only_where_none_of_its_likeliest_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many tokens its top-p holds: here some 4,000 of which eight weigh as much as all others."""
+    alone: list[BatchRow] = []
+
+    def sample_alone(logits: Logits, row: BatchRow) -> tuple[SampledToken, ...]:
+        alone.append(row)
+        return sample_row(logits, row)
+
+    monkeypatch.setattr("engine.step_sampler.sample_row", sample_alone)
+    logits = likely_logits(1, 64, 0.01)
+    logits[:, 100:108] += np.float32(np.log((VOCAB_SIZE - 8) / 8))
+    rows = [row(slot, slot, temperature=1.0, top_p=0.9) for slot in range(64)]
+    drawn = StepSampler(VOCAB_SIZE).sample(logits, rows)
+    likely = [each for each, [token] in zip(rows, drawn, strict=True) if 100 <= token.token_id < 108]
+    assert 20 < len(likely) < 50 and len(alone) == len(rows) - len(likely)
+    assert not any(each in alone for each in likely)
 
 
 @given(seed=st.integers(0, 1000), steps=st.sampled_from([0.25, 1.0, 4.0]))

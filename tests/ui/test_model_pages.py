@@ -78,6 +78,18 @@ class TestOneModel:
         async with ada.http() as browser:
             assert (await browser.get("/models/installed/nobody")).status_code == 404
 
+    async def test_why_a_gpu_takes_nothing_is_told(
+        self, home: Home, ada: Person, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        async def find() -> tuple[NativeDevice, ...]:
+            return (NativeDevice("CUDA0", "gpu", "A card", GIB, GIB // 2),)
+
+        monkeypatch.setattr("engine.load.find_gpus", find)
+        await home.services.engines.unload(STARTER_ID)
+        tab = await ada.at(f"/models/installed/{STARTER_ID}")
+        await until(lambda: _says(tab, "0 layers"))
+        assert _says(tab, "Not even one layer fits on CUDA0: that needs")
+
     async def test_settings_are_kept_and_what_is_wrong_is_said_at_its_field(self, home: Home, ada: Person) -> None:
         tab = await ada.at(f"/models/installed/{STARTER_ID}")
         trigger(_field(tab, "Context"), "change", "lots")

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from nicegui import background_tasks
 from nicegui.element import Element
 
-from app.errors import AppError
+from app.errors import AppError, said_by_engine
 from app.services.container import Services
 from app.services.models import ModelEntry
 from engine.engine import EngineInfo
 from engine.errors import EngineError
 from engine.memory import WORKING_BYTES, MemoryPlan
+from engine.told import Told
 from store.tables import Model
 from ui.components.elements import icon, tag
 from ui.language import in_words, t, told
@@ -79,7 +80,9 @@ def _of_loaded(info: EngineInfo) -> Iterator[Line]:
         yield Line(t("plan-chats"), size(info.kv_bytes), _room(info.max_model_len, info.max_num_seqs, info.kv_type))
         yield Line(t("plan-kept"), size(info.cache_bytes))
     if info.gpu_layers:
-        yield Line(t("plan-gpu"), t("plan-layers", count=info.gpu_layers))
+        yield Line(t("plan-gpu"), t("plan-layers", count=info.gpu_layers), info.device)
+    elif info.gpu_note:
+        yield _without_gpu(info.gpu_note)
     yield Line(t("plan-all"), size(info.weight_bytes + info.kv_bytes + info.cache_bytes))
 
 
@@ -92,8 +95,15 @@ def _of_plan(plan: MemoryPlan, *, embeds: bool) -> Iterator[Line]:
         yield Line(t("plan-kept"), size(plan.cache_bytes))
         yield Line(t("plan-working"), size(WORKING_BYTES))
     if plan.gpu is not None:
-        yield Line(t("plan-gpu"), size(plan.gpu.total_bytes), t("plan-layers", count=plan.gpu_layers))
+        layers = t("plan-layers", count=plan.gpu_layers)
+        yield Line(t("plan-gpu"), size(plan.gpu.total_bytes), f"{layers}, {plan.gpu.name}")
+    elif plan.gpu_note:
+        yield _without_gpu(plan.gpu_note)
     yield Line(t("plan-host"), size(plan.total_bytes))
+
+
+def _without_gpu(why: Told) -> Line:
+    return Line(t("plan-gpu"), t("plan-layers", count=0), in_words(said_by_engine(why)))
 
 
 def _room(max_model_len: int, max_num_seqs: int, kv_type: str) -> str:

@@ -105,6 +105,8 @@ engine-trial-crashed = llama.cpp ist beim Probieren von { $model } abgestürzt (
 engine-trial-failed = llama.cpp kommt mit diesem Modell hier nicht zurecht. Es sagt: { $detail }
 engine-trial-replaced = { $model } wurde beim Probieren ersetzt. Bitte noch einmal laden.
 engine-no-gpu = { $layers } Schichten sollen auf die GPU, aber llama.cpp findet hier keine. Bitte die Zahl weglassen oder Inglenook mit einem Build für die GPU neu einrichten, etwa mit CMAKE_ARGS=-DGGML_CUDA=ON.
+engine-gpu-too-small = Auf { $gpu } passt nicht einmal eine Schicht: Das braucht { $needed }, und von { $total } sind jetzt { $usable } nutzbar.
+engine-gpu-trial-failed = Ein Versuch mit Schichten auf { $gpu } ist gescheitert, darum hat der Prozessor alle.
 engine-copy-no-tokenizer = { $file } enthält keinen Tokenizer; darum lässt sich eine Kopie an keinem Text mit ihr vergleichen. Bitte eine andere Datei nehmen.
 engine-copy-of-parts = { $file } ist eine von { $count } Dateien. Kopien gibt es von Modellen in einer einzigen Datei: Bitte ein solches nehmen.
 engine-copy-slow = Eine Kopie von { $file } in { $format } war nach { $minutes } Minuten nicht fertig und wurde aufgegeben. Bitte ein kleineres Modell nehmen, oder es versuchen, wenn dieser Computer weniger zu tun hat.

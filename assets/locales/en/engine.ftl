@@ -105,6 +105,8 @@ engine-trial-crashed = llama.cpp crashed when it tried { $model } ({ $detail }).
 engine-trial-failed = { $detail }
 engine-trial-replaced = { $model } was replaced while it was tried. Load it again.
 engine-no-gpu = gpu_layers is set to { $layers }, but llama.cpp finds no GPU here. Leave it out, or set Inglenook up again with a build for your GPU, as in CMAKE_ARGS=-DGGML_CUDA=ON.
+engine-gpu-too-small = Not even one layer fits on { $gpu }: that needs { $needed }, and { $usable } of { $total } can be used now.
+engine-gpu-trial-failed = A trial with layers on { $gpu } ended badly, so the processor has them all.
 engine-copy-no-tokenizer = { $file } holds no tokenizer, so no text can tell it from a copy. Take another file.
 engine-copy-of-parts = { $file } is one of { $count } files. Copies are made of models in one file: take one of those.
 engine-copy-slow = A copy of { $file } in { $format } was not whole after { $minutes } minutes, so it was given up. Take a smaller model, or try when this machine has less to do.

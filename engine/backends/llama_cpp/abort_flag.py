@@ -11,7 +11,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-from engine.backends.llama_cpp.library import base_library, native
+from engine.backends.llama_cpp.library import ggml, native
 
 _TENSOR_BYTES = 1024                # a ggml_tensor has 336
 
@@ -21,7 +21,7 @@ class AbortFlag:
 
     def __init__(self) -> None:
         self._tensor = (ctypes.c_uint8 * _TENSOR_BYTES)()
-        address = ctypes.cast(base_library().ggml_is_empty, ctypes.c_void_p).value
+        address = ctypes.cast(ggml("ggml_is_empty"), ctypes.c_void_p).value
         self._callback: Any = native().ggml_abort_callback(address)
         self.clear()
 

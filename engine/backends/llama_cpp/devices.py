@@ -8,11 +8,11 @@ from __future__ import annotations
 import asyncio
 import ctypes
 import re
-from importlib import import_module
+from typing import Any
 
 import structlog
 
-from engine.backends.llama_cpp.library import library_files, native
+from engine.backends.llama_cpp.library import ggml, library_files
 from engine.child import report, run_child, take_task
 
 Device = tuple[str, str, str, int, int]      # name, kind, description, total bytes, free bytes
@@ -58,27 +58,30 @@ def _family(device: Device) -> str:
 
 
 def list_devices() -> list[Device]:
-    native()
-    ggml = import_module("llama_cpp._ggml").libggml
-    for name, result, arguments in (
-        ("ggml_backend_dev_count", ctypes.c_size_t, []),
-        ("ggml_backend_dev_get", ctypes.c_void_p, [ctypes.c_size_t]),
-        ("ggml_backend_dev_name", ctypes.c_char_p, [ctypes.c_void_p]),
-        ("ggml_backend_dev_type", ctypes.c_int, [ctypes.c_void_p]),
-        ("ggml_backend_dev_description", ctypes.c_char_p, [ctypes.c_void_p]),
-        ("ggml_backend_dev_memory", None, [ctypes.c_void_p, *2 * [ctypes.POINTER(ctypes.c_size_t)]]),
-    ):
-        function = getattr(ggml, name)
-        function.restype, function.argtypes = result, arguments
-    return [_describe(ggml, ggml.ggml_backend_dev_get(index)) for index in range(ggml.ggml_backend_dev_count())]
+    """Those that llama.cpp itself knows."""
+    count = _function("ggml_backend_dev_count", ctypes.c_size_t)
+    get = _function("ggml_backend_dev_get", ctypes.c_void_p, ctypes.c_size_t)
+    return [_describe(get(index)) for index in range(count())]
 
 
-def _describe(ggml: ctypes.CDLL, device: int) -> Device:
+def _describe(device: int) -> Device:
     free, total = ctypes.c_size_t(), ctypes.c_size_t()
-    ggml.ggml_backend_dev_memory(device, ctypes.byref(free), ctypes.byref(total))
-    name = ggml.ggml_backend_dev_name(device).decode("utf-8", "replace")
-    description = ggml.ggml_backend_dev_description(device).decode("utf-8", "replace")
-    return name, _KINDS[ggml.ggml_backend_dev_type(device)], description, total.value, free.value
+    size = ctypes.POINTER(ctypes.c_size_t)
+    _function("ggml_backend_dev_memory", None, ctypes.c_void_p, size, size)(
+        device, ctypes.byref(free), ctypes.byref(total)
+    )
+    kind = _function("ggml_backend_dev_type", ctypes.c_int, ctypes.c_void_p)(device)
+    name, words = (
+        _function(f"ggml_backend_dev_{text}", ctypes.c_char_p, ctypes.c_void_p)(device).decode("utf-8", "replace")
+        for text in ("name", "description")
+    )
+    return name, _KINDS[kind], words, total.value, free.value
+
+
+def _function(name: str, result: Any, *arguments: Any) -> Any:
+    function = ggml(name)
+    function.restype, function.argtypes = result, arguments
+    return function
 
 
 if __name__ == "__main__":

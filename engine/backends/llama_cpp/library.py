@@ -11,6 +11,7 @@ import functools
 import os
 import re
 from collections import deque
+from contextlib import suppress
 from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -71,12 +72,25 @@ def native() -> Any:
     return binding
 
 
-@functools.cache
-def base_library() -> ctypes.CDLL:
-    """ggml's base, which the binding loads too but does not hand out."""
-    native()
-    path = next(path for path in library_files() if path.stem.removeprefix("lib") == "ggml-base")
-    return ctypes.CDLL(str(path))
+def ggml(name: str) -> Any:
+    """A function of ggml, which the binding loads too but does not hand out.
+
+    Asked of llama.cpp's own library, which finds it in what it has loaded: opened by its path, ggml is loaded a second
+    time, with a registry of devices that is not llama.cpp's.
+    """
+    library = native()._lib
+    try:
+        return library[name]
+    except AttributeError:                          # a system on which a library hands out nothing but its own
+        return _loaded_by_path(name)
+
+
+def _loaded_by_path(name: str) -> Any:
+    for path in library_files():
+        if path.stem.removeprefix("lib") in {"ggml", "ggml-base"}:
+            with suppress(AttributeError):
+                return ctypes.CDLL(str(path))[name]
+    raise ModelLoadError(Told("no-library"))
 
 
 @functools.cache
@@ -85,10 +99,10 @@ def _native_log(binding: Any) -> Any:
     return binding.llama_log_callback(log_tail)
 
 
-
 def library_files() -> list[Path]:
     """The shared objects, for telling one build from another. Does not load them."""
     spec = find_spec("llama_cpp")
     if spec is None or spec.origin is None:
         raise ModelLoadError(Told("no-library"))
-    return sorted(path for path in (Path(spec.origin).parent / "lib").iterdir() if path.is_file())
+    folder = os.environ.get("LLAMA_CPP_LIB_PATH") or Path(spec.origin).parent / "lib"     # as the binding looks for it
+    return sorted(path for path in Path(folder).iterdir() if path.is_file())
