@@ -87,7 +87,7 @@ def dress(theme: Theme, language: Language) -> ui.dark_mode:
     """Put the look on the page that is being made. The result's `value` changes the theme later on."""
     around = next(ui.context.client.content.ancestors())
     around.props("role=presentation")       # Quasar's own <main>, with ours and the sidebar in it
-    ui.add_head_html(f'{HEAD}\n{web_app_head(language)}\n<script src="{words_address(language)}"></script>')
+    ui.add_head_html(f'{HEAD}\n{web_app_head(language)}\n<script defer src="{words_address(language)}"></script>')
     ui.add_body_html(_BEFORE_PAINT % (theme, language.direction) + f"<div hidden>{ICONS}</div>")
     return ui.dark_mode(theme.is_dark)
 

@@ -13,18 +13,21 @@ const SIDEBAR_OUT = new URL("../vendor/sidebar/", import.meta.url);
 const KATEX = "node_modules/katex/dist";
 const FONTS = "fonts/";
 
+// As COMPILED_WHOLE in ui/delivery/files.py.
+const WHOLE = { banner: { js: "//# allFunctionsCalledOnLoad" } };
 const STYLE = { bundle: true, target: "es2022", minify: true, charset: "utf8", legalComments: "none", metafile: true };
 
 for (const folder of [OUT, WORDS_OUT, SIDEBAR_OUT]) await rm(folder, { recursive: true, force: true });
 await mkdir(new URL(FONTS, OUT), { recursive: true });
 const markdown = await build({
   ...STYLE,
+  ...WHOLE,
   entryPoints: ["markdown/index.js", "markdown/katex.js"],
   outdir: OUT.pathname,
   external: ["./katex.js"],
   format: "esm",
 });
-await build({ ...STYLE, plugins: [compiled("sidebar")], entryPoints: ["sidebar/index.js"], outdir: SIDEBAR_OUT.pathname, format: "esm" }); // ours alone
+await build({ ...STYLE, ...WHOLE, plugins: [compiled("sidebar")], entryPoints: ["sidebar/index.js"], outdir: SIDEBAR_OUT.pathname, format: "esm" }); // ours alone
 const words = await build({ ...STYLE, entryPoints: ["words/index.js"], outdir: WORDS_OUT.pathname, format: "iife" });
 await writeStyles();
 await writeLicences(OUT, markdown.metafile);

@@ -7,13 +7,14 @@ import re
 from pathlib import Path
 
 import pytest
+from nicegui import Client
 from nicegui.dependencies import js_components
 
 from tests.ui.conftest import Person
 from ui.delivery import modules, template
 from ui.delivery.components import OURS, Joined, Part, join_components
-from ui.delivery.files import NICEGUI_ADDRESS, nicegui_file
-from ui.delivery.scripts import QUASAR, SCRIPT
+from ui.delivery.files import ASSETS, COMPILED_WHOLE, NICEGUI_ADDRESS, nicegui_file
+from ui.delivery.scripts import NICEGUI_VUE, QUASAR, SCRIPT, VUE
 from ui.delivery.styles import LEFT_OUT, SHEET, trimmed
 from ui.delivery.template import derived, use_derived_template
 from ui.delivery.templates import TEMPLATE, with_renders
@@ -34,6 +35,38 @@ async def test_a_page_asks_for_one_style_sheet_and_two_scripts(ada: Person) -> N
     assert "@import" not in html
     [imported] = re.findall(r'import \{ ([^}]+) \} from "([^"]+)"', html)
     assert imported[1].startswith("/assets/page.mjs?v=") and "composer" in imported[0]
+
+
+async def test_a_page_opens_its_line_before_it_asks_for_anything(ada: Person) -> None:
+    html = await _page(ada)
+    before, [call] = html.partition("<link")[0], re.findall(r"nkOpenEarly\((\{.*?\}), (.*?)\);</script>", html)
+    assert "function nkOpenEarly(query, prefix)" in before and before.count("nkOpenEarly({") == 1
+    assert "//" not in before.replace("://", "")
+    query = json.loads(call[0])
+    assert query["client_id"] in Client.instances and query["implicit_handshake"] is True and call[1] == '""'
+
+
+async def test_every_module_that_is_imported_is_asked_for_at_once(ada: Person) -> None:
+    """One that the browser learnt of only from another would hold up the page for a way there and back."""
+    html = await _page(ada)
+    [mapped] = re.findall(r'"imports": (\{.*?\})\}', html)
+    preloaded = set(re.findall(r'<link rel="modulepreload" href="([^"]+)"', html))
+    names = {name for file in join_components().files[:1] for name in re.findall(r' from "([^"./]+)";', file.make())}
+    assert "inglenook-sidebar" in names
+    imports = json.loads(mapped)
+    for name in {"vue", "dompurify", *names}:
+        address = imports.get(name) or f"{imports[f'{name}/']}index.js"
+        assert address in preloaded, name
+
+
+async def test_scripts_that_run_as_a_page_is_made_are_compiled_whole(ada: Person) -> None:
+    html = await _page(ada)
+    assert f'"vue":"{VUE.address}"' in html and NICEGUI_VUE not in html
+    assert VUE.make() == COMPILED_WHOLE + nicegui_file("vue.esm-browser.prod.js")
+    page, answers, _ = join_components().files
+    scripts = [SCRIPT.make(), page.make(), answers.make()]
+    scripts += [(ASSETS / "vendor" / name / "index.js").read_text() for name in ("markdown", "sidebar")]
+    assert [script for script in scripts if not script.startswith(COMPILED_WHOLE)] == []
 
 
 async def test_what_it_asks_for_is_kept_for_ever_and_changes_its_address_with_its_content(ada: Person) -> None:

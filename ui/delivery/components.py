@@ -16,7 +16,7 @@ from pathlib import Path
 
 from nicegui.dependencies import JsComponent, js_components
 
-from ui.delivery.files import MadeFile
+from ui.delivery.files import COMPILED_WHOLE, MadeFile
 from ui.delivery.modules import FOLDERS, alias, joined, shared_worker
 from ui.delivery.templates import with_renders
 
@@ -54,6 +54,7 @@ class Joined:
 
     files: tuple[MadeFile, ...]                     # of the first page, of answers, and of the worker that tabs share
     by_key: dict[str, tuple[str, MadeFile]]         # the component's name there, and the file
+    imports: dict[str, frozenset[str]]              # by file name: the names of the modules that it imports
 
     @classmethod
     def of(cls, components: Iterable[JsComponent]) -> Joined:
@@ -62,6 +63,7 @@ class Joined:
         worker = shared_worker()
         files: list[MadeFile] = []
         by_key: dict[str, tuple[str, MadeFile]] = {}
+        imports: dict[str, frozenset[str]] = {}
         for name, has_markdown in (("page.mjs", False), ("answers.mjs", True)):
             ours = [part for part in parts if (MARKDOWN in part.imports) is has_markdown]
             source = _module(ours, worker)
@@ -69,7 +71,8 @@ class Joined:
             file = MadeFile(name, "text/javascript", version, _always(source))
             files.append(file)
             by_key |= {part.key: (part.name, file) for part in ours}
-        return cls((*files, worker), by_key)
+            imports[name] = frozenset(module for part in ours for module in part.imports)
+        return cls((*files, worker), by_key, imports)
 
     def stub(self, key: str) -> str | None:
         """The module at the component's own address: the very same component, should it be asked for by itself."""
@@ -97,7 +100,7 @@ def _module(parts: Sequence[Part], worker: MadeFile) -> str:
         others, code = joined(name, worker)
         modules = modules - {name} | others
         shared.append(code)
-    return "\n".join([
+    return COMPILED_WHOLE + "\n".join([
         *(f'import * as {alias(module)} from "{module}";' for module in sorted(modules)),
         *shared,
         *(f"export const {part.name} = (() => {{\n{part.body}\n}})();" for part in parts),

@@ -16,6 +16,10 @@ NICEGUI_STATIC = Path(nicegui.__file__).parent / "static"
 NICEGUI_ADDRESS = f"/_nicegui/{NICEGUI_VERSION}/static"
 HERE = Path(__file__).parent
 
+# Before a script most of which runs while the page is made: Chromium compiles it whole, on another thread, as it comes,
+# and not function by function where the page waits for each. To other browsers it is a comment.
+COMPILED_WHOLE = "//# allFunctionsCalledOnLoad\n"
+
 
 @dataclass(frozen=True, slots=True)
 class MadeFile:

@@ -10,7 +10,7 @@ from nicegui.version import __version__ as NICEGUI_VERSION
 
 from ui.delivery.components import join_components
 from ui.delivery.files import MadeFile
-from ui.delivery.scripts import SCRIPT
+from ui.delivery.scripts import SCRIPT, VUE
 from ui.delivery.styles import SHEET
 from ui.delivery.template import use_derived_template
 
@@ -19,7 +19,7 @@ FOR_EVER = "public, max-age=31536000, immutable"        # the address changes wi
 
 def deliver(app: FastAPI) -> None:
     joined = join_components()
-    for file in (SHEET, SCRIPT, *joined.files):
+    for file in (SHEET, SCRIPT, VUE, *joined.files):
         _serve(app, file)
 
     @app.get(f"/_nicegui/{NICEGUI_VERSION}/components/{{key:path}}", include_in_schema=False)

@@ -1,18 +1,20 @@
 """The one script of every page: socket.io, our part of Quasar with its languages, NiceGUI, and our own.
 
-Vue stays a file of its own: it is a module, and the others are not.
+Vue stays a file of its own: it is a module, and the others are not. It is NiceGUI's, under an address of ours.
 """
 
 from __future__ import annotations
 
 import json
+import re
 
-from ui.delivery.files import ASSETS, NICEGUI_ADDRESS, MadeFile, nicegui_file, version_of
+from ui.delivery.files import ASSETS, COMPILED_WHOLE, NICEGUI_ADDRESS, MadeFile, nicegui_file, version_of
 
 LANGUAGES = ("en-US", "de")         # of Quasar's own few words; others are fetched
 _NAMES = ("escape", "fields", "banners", "line", "frame", "focus", "web_app")
 OURS = [ASSETS / "scripts" / f"{name}.js" for name in _NAMES]
 AHEAD = ASSETS / "scripts" / "ahead.js"        # of no use but in here
+EARLY = ASSETS / "scripts" / "early.js"        # stands in the page itself, see template.py
 QUASAR = ASSETS / "vendor" / "quasar" / "index.js"
 WHOLE_QUASAR = {
     "script": f"{NICEGUI_ADDRESS}/quasar.umd.prod.js",
@@ -24,7 +26,7 @@ WHOLE_QUASAR = {
 
 
 def _made() -> str:
-    return "\n;".join([
+    return COMPILED_WHOLE + "\n;".join([
         f"window.nkQuasar = {json.dumps(WHOLE_QUASAR)}",
         _without_source_map(nicegui_file("socket.io.min.js")),
         QUASAR.read_text(encoding="utf-8"),
@@ -35,9 +37,19 @@ def _made() -> str:
     ])
 
 
+def early_script() -> str:
+    """As the page has it: without what its readers need not read."""
+    return re.sub(r"(?m)^ *//.*\n|\s+// .*$|^ +", "", EARLY.read_text(encoding="utf-8"))
+
+
 def _without_source_map(script: str) -> str:
     return script.partition("//# sourceMappingURL=")[0]
 
 
 OURS_ALONE = [f"/assets/scripts/{path.name}?v={version_of([path])}" for path in OURS]
 SCRIPT = MadeFile("page.js", "text/javascript", version_of([AHEAD, *OURS, QUASAR]), _made)
+NICEGUI_VUE = f"{NICEGUI_ADDRESS}/vue.esm-browser.prod.js"
+VUE = MadeFile(
+    "vue.mjs", "text/javascript", version_of([]),
+    lambda: COMPILED_WHOLE + nicegui_file("vue.esm-browser.prod.js"),
+)

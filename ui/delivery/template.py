@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 import structlog
 from jinja2 import BaseLoader, FunctionLoader
@@ -11,9 +11,10 @@ from nicegui.client import Client, templates
 from nicegui.dependencies import esm_modules
 from nicegui.version import __version__ as NICEGUI_VERSION
 
-from ui.delivery.components import MARKDOWN, Joined
+from ui.delivery.components import Joined
 from ui.delivery.files import NICEGUI_ADDRESS
-from ui.delivery.scripts import LANGUAGES, OURS_ALONE, SCRIPT
+from ui.delivery.modules import FOLDERS
+from ui.delivery.scripts import LANGUAGES, NICEGUI_VUE, OURS_ALONE, SCRIPT, VUE, early_script
 from ui.delivery.styles import LAYERS, SHEET
 
 log = structlog.get_logger(__name__)
@@ -23,6 +24,11 @@ _STATIC = re.escape("{{ prefix | safe }}/_nicegui/{{version}}/static/")
 _SCRIPT = rf'<script defer src="{_STATIC}%s"></script>\s*'
 # Each stands there once. What is between the two ends of the first are NiceGUI's style sheets.
 _CHANGES = (
+    (
+        r"<head>",
+        f"<head>\n<script>{early_script()}nkOpenEarly({{{{ socket_io_js_query_params | tojson }}}}, "
+        "{{ prefix | tojson }});</script>",
+    ),
     (
         rf"<style>\s*@layer {re.escape(LAYERS)};\s*@import [^<]*?nicegui\.css\"\) layer\(nicegui\);",
         f'<link rel="stylesheet" href="{SHEET.address}">\n    <style>',
@@ -34,6 +40,7 @@ _CHANGES = (
         f'<script defer src="{SCRIPT.address}"></script>\n',
     ),
     (rf'(<script defer src="{_STATIC}lang/[^"]+"></script>)', r"{% if language not in nk_languages %}\1{% endif %}"),
+    (re.escape('{"imports": {{ imports | safe }}}'), '{"imports": {{ imports | nk_own_vue | safe }}}'),
     (re.escape("{{ js_imports | safe }}"), "{{ js_imports | nk_joined | safe }}"),
     (re.escape("{% for url in js_imports_urls %}"), "{% for url in js_imports_urls | nk_preloaded %}"),
 )
@@ -70,6 +77,7 @@ def use_derived_template(joined: Joined) -> bool:
     templates.env.loader = FunctionLoader({TEMPLATE: page}.get)
     templates.env.globals["nk_languages"] = LANGUAGES
     templates.env.filters["nk_joined"] = lambda js_imports: _joined(joined, js_imports)
+    templates.env.filters["nk_own_vue"] = lambda imports: imports.replace(NICEGUI_VUE, VUE.address)
     templates.env.filters["nk_preloaded"] = lambda addresses: _preloaded(joined, addresses)
     return True
 
@@ -96,12 +104,13 @@ def _preloaded(joined: Joined, addresses: Iterable[str]) -> list[str]:
     for address in addresses:
         key = _KEY.fullmatch(address)
         file = joined.by_key[key[1]][1] if key and key[1] in joined.by_key else None
-        found[file.address if file else address] = None
-        if file is not None and file.name == "answers.mjs":
-            found |= dict.fromkeys(_markdown())
+        found[file.address if file else address.replace(NICEGUI_VUE, VUE.address)] = None
+        if file is not None:
+            found |= dict.fromkeys(_bundles(joined.imports[file.name]))
     return list(found)
 
 
-def _markdown() -> list[str]:
-    folders = [key for key, module in esm_modules.items() if module.name == MARKDOWN]
+def _bundles(names: Container[str]) -> list[str]:
+    """The addresses of those that are folders' index.js: the rest is joined, or Vue, which the page names itself."""
+    folders = [key for key, module in esm_modules.items() if module.name in names and module.name not in FOLDERS]
     return [f"/_nicegui/{NICEGUI_VERSION}/esm/{key}/index.js" for key in folders]
