@@ -117,9 +117,11 @@ def _one(row: Row, costs: Costs) -> Iterator[str]:
 def _with_what(row: Row) -> str:
     threads = f", {row['num_threads']} threads" if row["num_threads"] else ""
     layers = f", {row['gpu_layers']} layers on the GPU" if row["gpu_layers"] else ""
+    # How a server elsewhere goes about it, nobody is told.
+    where = f"on {row['device']}{threads}{layers}" if row["kv_type"] else "to a server elsewhere"
+    room = f" for {row['max_num_seqs']} at once, KV in {row['kv_type']}" if row["kv_type"] else ""
     return (
-        f"{_name(row)}: {row['backend']} on {row['device']}{threads}{layers}; "
-        f"{row['context_tokens']:,} tokens of context for {row['max_num_seqs']} at once, KV in {row['kv_type']}; "
+        f"{_name(row)}: {row['backend']} {where}; {row['context_tokens']:,} tokens of context{room}; "
         f"Inglenook {row['app_version']} on {row['machine']}. "
         f"Version: {version_in_words(row['model_version'])}."
     )

@@ -55,7 +55,7 @@ class Endpoints:
         info = EngineInfo(
             model_id=model.id, name=model.name, version=str(model.origin.get("name", model.id)), backend="HTTP",
             device="elsewhere", quantisation=model.quantisation, max_model_len=window, max_num_seqs=MAX_NUM_SEQS,
-            has_chat_template=not model.embeds, is_elsewhere=True,
+            has_chat_template=not model.embeds, is_elsewhere=True, kv_type="",
         )
         return RemoteEngine(info, self.wire, lambda: self.of(model.id), self._note)
 

@@ -117,6 +117,13 @@ def test_the_report_names_what_every_figure_depends_on() -> None:
         assert part in text, text
 
 
+def test_what_nobody_knows_of_a_server_elsewhere_is_not_told() -> None:
+    row = run_of("parrot")
+    row.backend, row.device, row.kv_type, row.max_num_seqs, row.num_threads = "HTTP", "elsewhere", "", 256, 0
+    text = "\n".join(lines_of([body_of(row, None)], Costs()))
+    assert "Parrot, Q4_1: HTTP to a server elsewhere; 4,096 tokens of context; Inglenook" in text
+
+
 def test_who_waited_in_line_and_why_a_run_is_not_compared_are_told() -> None:
     row = run_of("parrot", (4, 99), model_version=f"parrot.gguf, 92000000 bytes, {1_772_500_000 * 10**9}")
     now = again(row, 1.0, days=3, prompts_hash="x")

@@ -192,12 +192,16 @@ async def browser() -> AsyncIterator[Browser]:
         yield started
 
 
-@asynccontextmanager
-async def chromium() -> AsyncIterator[Browser]:
+def chromium_program() -> str:
     executable = next(filter(None, map(shutil.which, BROWSERS)), None)
     assert executable, "these tests need Chromium: apt-get install chromium"
+    return executable
+
+
+@asynccontextmanager
+async def chromium() -> AsyncIterator[Browser]:
     async with async_playwright() as playwright:
-        started = await playwright.chromium.launch(executable_path=executable, args=CHROMIUM_FLAGS)
+        started = await playwright.chromium.launch(executable_path=chromium_program(), args=CHROMIUM_FLAGS)
         yield started
         await started.close()
 

@@ -8,6 +8,8 @@ from datetime import datetime
 import pytest
 
 from app.language import languages
+from tests.app.measured import run_of
+from ui.bench.words import with_what
 from ui.language import speak_in_request
 from ui.words import (
     GIB,
@@ -74,3 +76,9 @@ def test_times_speeds_and_shares_that_change_are_short() -> None:
         "0 tok/s", "0.4 tok/s", "10.0 tok/s", "41 tok/s",
     ]
     assert (percent(None), percent(0.0), percent(0.624)) == (None, "0 %", "62 %")
+
+
+def test_of_a_server_elsewhere_no_more_is_told_than_is_known() -> None:
+    row = run_of("parrot")
+    row.backend, row.device, row.kv_type, row.max_num_seqs, row.num_threads = "HTTP", "elsewhere", "", 256, 0
+    assert with_what(row).startswith("HTTP to a server elsewhere, 4k context, Inglenook ")

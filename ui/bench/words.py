@@ -31,14 +31,16 @@ def before_of(since: Since | Apart) -> str:
 
 def with_what(row: Benchmark) -> str:
     """Engine, device, context and the rest, without the model's name."""
-    parts = [
-        t("bench-engine", engine=row.backend, device=row.device.upper()),
-        *([t("bench-threads", count=row.num_threads)] if row.num_threads else []),
-        *([t("plan-layers", count=row.gpu_layers)] if row.gpu_layers else []),
-        t("bench-room", context=context(row.context_tokens), clients=row.max_num_seqs, kv=row.kv_type),
-        t("bench-app", version=row.app_version, machine=row.machine),
-    ]
-    return ", ".join(parts)
+    if row.kv_type:
+        parts = [
+            t("bench-engine", engine=row.backend, device=row.device.upper()),
+            *([t("bench-threads", count=row.num_threads)] if row.num_threads else []),
+            *([t("plan-layers", count=row.gpu_layers)] if row.gpu_layers else []),
+            t("bench-room", context=context(row.context_tokens), clients=row.max_num_seqs, kv=row.kv_type),
+        ]
+    else:           # how a server elsewhere goes about it, nobody is told
+        parts = [t("bench-elsewhere", engine=row.backend), t("bench-window", context=context(row.context_tokens))]
+    return ", ".join([*parts, t("bench-app", version=row.app_version, machine=row.machine)])
 
 
 def asked_what(row: Benchmark) -> str:

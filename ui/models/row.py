@@ -148,7 +148,7 @@ class ModelRow:
             put(self._room, t("model-context-most") if most else "")
             return
         put(self._memory, size(info.weight_bytes + info.kv_bytes + info.cache_bytes))
-        kv_type = "" if info.kv_type == "f16" else f", {info.kv_type}"
+        kv_type = "" if info.kv_type in ("f16", "") else f", {info.kv_type}"
         length, num_chats = context(info.max_model_len), t("count-chats", count=info.max_num_seqs)
         room = t("model-room-text", context=length) if info.embedding_width else None
         put(self._room, (room or t("model-room", context=length, chats=num_chats)) + kv_type)

@@ -118,6 +118,8 @@ bench-threads = { $count ->
     [one] { $count } Thread
    *[other] { $count } Threads
 }
+bench-elsewhere = { $engine } zu einem Server anderswo
+bench-window = { $context } Kontext
 bench-room = { $context } Kontext für { $clients } zugleich, KV { $kv }
 bench-app = Inglenook { $version } auf { $machine }
 bench-asked = { $prompts }, je etwa { $length } Tokens, { $heat }. Antworten von { $tokens } Tokens, stets das wahrscheinlichste Wort, über das Ende des Textes hinaus. { $repetitions }

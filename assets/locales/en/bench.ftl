@@ -121,6 +121,8 @@ bench-threads = { $count ->
     [one] { $count } thread
    *[other] { $count } threads
 }
+bench-elsewhere = { $engine } to a server elsewhere
+bench-window = { $context } context
 bench-room = { $context } context for { $clients } at once, KV { $kv }
 bench-app = Inglenook { $version } on { $machine }
 bench-asked = { $prompts }, about { $length } tokens each, { $heat }. Answers of { $tokens } tokens, the likeliest word each time, past the end of the text. { $repetitions }

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from tempfile import TemporaryDirectory
 
 from playwright.async_api import Browser, BrowserContext, Page
 
 from tests.benchmarks.ui.house import PATIENCE_S, Person
+from tests.e2e.conftest import CHROMIUM_FLAGS, chromium_program
 
 VIEWPORT = {"width": 1440, "height": 900}
 
@@ -86,7 +90,23 @@ class Visit:
 
 async def context_of(browser: Browser, url: str, person: Person) -> BrowserContext:
     """A device of this person's, with an empty cache."""
-    context = await browser.new_context(viewport=VIEWPORT)  # type: ignore[arg-type]
+    return await _lent_to(await browser.new_context(viewport=VIEWPORT), url, person)  # type: ignore[arg-type]
+
+
+@asynccontextmanager
+async def own_browser(browser: Browser, url: str, person: Person) -> AsyncIterator[BrowserContext]:
+    """Started for this person, who was never here, with a profile on the disk: other contexts are private windows,
+    where Chromium compiles each script anew at each visit.
+    """
+    with TemporaryDirectory(prefix="inglenook-profile-", ignore_cleanup_errors=True) as profile:
+        context = await browser.browser_type.launch_persistent_context(
+            profile, executable_path=chromium_program(), args=CHROMIUM_FLAGS, viewport=VIEWPORT,  # type: ignore[arg-type]
+        )
+        yield await _lent_to(context, url, person)
+        await context.close()
+
+
+async def _lent_to(context: BrowserContext, url: str, person: Person) -> BrowserContext:
     context.set_default_timeout(PATIENCE_S * 1000)
     [(name, value)] = person.cookies.items()
     await context.add_cookies([{"name": name, "value": value, "url": url}])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from playwright.async_api import Browser
 
-from tests.benchmarks.ui.browser import Visit, context_of, visit
+from tests.benchmarks.ui.browser import Visit, own_browser, visit
 from tests.benchmarks.ui.figures import Figure, median
 from tests.benchmarks.ui.house import Served
 
@@ -25,12 +25,11 @@ async def _of(served: Served, browser: Browser, repetitions: int, name: str, pat
     cold: list[Visit] = []
     warm: list[Visit] = []
     for _ in range(repetitions):
-        context = await context_of(browser, served.url, person)
-        cold.append(await visit(context, served.url + path))
-        for _ in range(NUM_VISITS):
-            again = await visit(context, served.url + path)
-        warm.append(again)
-        await context.close()
+        async with own_browser(browser, served.url, person) as context:
+            cold.append(await visit(context, served.url + path))
+            for _ in range(NUM_VISITS):
+                again = await visit(context, served.url + path)
+            warm.append(again)
     largest = cold[0].wire.sizes.most_common(5)
     heaviest = ", ".join(f"{url.rpartition('/')[2] or '/'} {size / 1000:.0f}" for url, size in largest)
     return [
