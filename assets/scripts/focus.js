@@ -50,7 +50,7 @@
       return;
     }
     for (const place of trail) {
-      inPlaceOf(place)?.focus({ preventScroll: true });
+      inPlaceOf(place)?.focus({ preventScroll: true, focusVisible: HAS_KEYBOARD.matches ? undefined : false });
       if (document.activeElement !== document.body) return;
     }
   }

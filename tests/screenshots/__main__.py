@@ -55,6 +55,8 @@ class Studio:
         if scene.also and (size, theme) == ("desk", "light"):
             await page.set_viewport_size({"width": 1280, "height": 800})
             await page.screenshot(path=ROOT / scene.also)
+        if scene.after is not None:
+            await scene.after(page)
         if scene.writes:
             for each in context.pages:
                 await self._stop_writing(each)

@@ -23,6 +23,7 @@ class Scene:
     is_main: bool = False           # kept in every size and theme, the others in two
     language: str = "en-GB"
     writes: bool = False            # a chat, which is stopped and forgotten afterwards
+    after: Prepare | None = None    # the picture: puts back what it showed, for the next
     also: str = ""                  # a PNG of it, 1280 px wide, in the repository: the README's, with nothing staged
 
 
@@ -143,12 +144,18 @@ async def waiting(page: Page) -> None:
     await expect(page.locator(".nk-wait b")).to_contain_text("line")
 
 
-async def undone(page: Page) -> None:
+async def deleted(page: Page) -> None:
     bubble = page.locator(".nk-said").last
     await bubble.hover()
     await bubble.locator("[aria-haspopup=menu]").click()
     await page.locator(".q-menu .danger").click()
     await page.locator(".nk-toast").wait_for()
+    await bubble.wait_for(state="detached")
+
+
+async def brought_back(page: Page) -> None:
+    await page.locator(".nk-toast button").click()
+    await page.locator(".nk-said").last.wait_for()
 
 
 async def on_paper(page: Page) -> None:
@@ -197,7 +204,7 @@ SCENES = (
     Scene("thought-folded", "/", opened(NOTICE)),
     Scene("thought", "/", in_turn(opened(NOTICE), clicked(".nk-think"))),
     Scene("interrupted", "/", opened(ALPS, ".nk-notice")),
-    Scene("undo", "/", in_turn(opened(BAKERY), undone)),
+    Scene("undo", "/", in_turn(opened(BAKERY), deleted), after=brought_back),
     Scene("chat-menu", "/", in_turn(opened(TIDE), clicked(".nk-head [aria-label='Chat menu']"), seen(".q-menu")),
           sizes=("desk", "tablet")),
     Scene("picker", "/", in_turn(opened(TIDE), clicked(".nk-picker"), seen(".q-menu"))),
