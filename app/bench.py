@@ -86,7 +86,11 @@ def bench(
         costs = await costs_of(services, {name: value for name, value in given.items() if value is not None})
         chosen = typed or await _own(services, user)
         body.update(prompts=list(chosen.texts), source=chosen.source)
-        return await _follow(desk, await desk.start(body)), costs
+        started = await desk.start(body)
+        if started["prompts_source"] != chosen.source:
+            print("What people have asked here is not sent elsewhere: some questions of ours are asked. See --prompts.",
+                  file=sys.stderr)
+        return await _follow(desk, started), costs
 
     status, costs = at_desk(settings, work)
     if status["state"] != "done":

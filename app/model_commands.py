@@ -169,9 +169,9 @@ def remove(
         from app.language import Said
         from app.running_server import server_url
 
+        row = await services.models.find_here(model)
         if (url := server_url(services.settings)) is not None:      # which alone knows what the model is answering
             raise Conflict(Said("command-remove-running", url=url))
-        row = await services.models.find_here(model)
         removal = await services.models.removal(row)
         if removal.deleted and not yes and not row.is_starter:
             files = ", ".join(map(str, removal.deleted))

@@ -178,6 +178,8 @@ def create_key(
     async def create(office: Office) -> None:
         owner = await user_called(user, office.accounts)
         _, key = await office.accounts.create_key(owner.id, name)
+        if not owner.is_active:
+            print(f"{owner.name} is disabled: the key is good once they are enabled again.", file=sys.stderr)
         print(key, flush=True)          # it is good from here on, whatever becomes of telling a server
         async with office.desk() as desk:
             await desk.tell_changed()

@@ -62,6 +62,10 @@ SENTENCES: Final[Mapping[str, str]] = {
         "{connection} does not take the key (HTTP {status}). An admin can enter another on the page Models. It says: "
         "{detail}"
     ),
+    "elsewhere-no-key": (
+        "{connection} asks for a key (HTTP {status}). An admin can enter one on the page Models, or give it by "
+        "--key-stdin. It says: {detail}"
+    ),
     "elsewhere-busy": "{connection} has too much to do (HTTP {status}). Try again in {seconds} s.",
     "elsewhere-locked": (
         "The key or the headers of {connection} cannot be read any more, because secrets.key in the data folder is "

@@ -37,7 +37,11 @@ class Prompts:
 
 def of_person(questions: Sequence[str]) -> Prompts:
     """Their own, where they have asked anything yet."""
-    return Prompts(tuple(questions), "own") if questions else Prompts(BUILT_IN, "built-in")
+    return Prompts(tuple(questions), "own") if questions else of_ours()
+
+
+def of_ours() -> Prompts:
+    return Prompts(BUILT_IN, "built-in")
 
 
 def prompts_in(text: str) -> tuple[str, ...]:

@@ -34,6 +34,7 @@ PRIORITY = 20                   # after everybody's own, and after titles
 USER = "benchmark"              # of its requests, in the engine's queue
 WARM_UP_TOKENS = 16
 ANNOUNCE_INTERVAL_S = 0.3
+MOST_ELSEWHERE = 8
 
 
 class BenchRun:
@@ -42,7 +43,8 @@ class BenchRun:
     def __init__(self, wish: BenchWish, models: Sequence[Model], engines: EngineRegistry, changes: Changes) -> None:
         names = tuple(each.name for each in models)
         self.status = BenchStatus(
-            new_id(), BenchState.LOADING, wish.model_ids, names, wish.repetitions, model_name=names[0]
+            new_id(), BenchState.LOADING, wish.model_ids, names, wish.repetitions, model_name=names[0],
+            prompts_source=wish.prompts.source,
         )
         self._wish = wish
         self._models = models
@@ -71,7 +73,7 @@ class BenchRun:
             async with self._engines.acquire(model.id) as engine:
                 self._infos[model.id] = engine.info
                 self._prompts = await _fitting(engine, self._prompts, self._wish.max_tokens)
-        self._levels = self._wish.levels or default_levels(min(each.max_num_seqs for each in self._infos.values()))
+        self._levels = self._wish.levels or default_levels(min(map(_usual_clients, self._infos.values())))
         self._check_line()
         per_turn = sum(num_answers(level, len(self._prompts)) for level in self._levels)
         num_all = per_turn * self._wish.repetitions * len(self._models)
@@ -236,6 +238,11 @@ class BenchRun:
 def _request(text: str, max_tokens: int) -> ChatRequest:
     params = SamplingParams(temperature=0.0, max_tokens=max_tokens, ignore_eos=True)
     return ChatRequest(messages=(ChatMessage(role="user", content=text),), params=params)
+
+
+def _usual_clients(info: EngineInfo) -> int:
+    """At once, where nobody says how many: what more of them cost elsewhere, nobody knows."""
+    return min(info.max_num_seqs, MOST_ELSEWHERE) if info.is_elsewhere else info.max_num_seqs
 
 
 async def _fitting(engine: Engine, texts: Sequence[str], max_tokens: int) -> tuple[str, ...]:

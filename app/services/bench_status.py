@@ -92,6 +92,7 @@ class BenchStatus:
     num_done: int = 0               # answers
     num_all: int = 0                # 0 while that is not known yet
     num_slots: int = 0              # that the models answer at once, the fewest of them; 0: not known, or elsewhere
+    prompts_source: Source = "given"
     most_clients: int = 0           # of the levels; where it is more than that, the others wait in line
     tokens_per_s: float | None = None           # of the last round
     about_s: float | None = None                # that it still takes

@@ -15,7 +15,7 @@ import structlog
 from app.errors import AppError, Conflict, NotFound, said
 from app.language import Said
 from app.services.bench_history import Apart, Since, beside_earlier, body_of, is_readable
-from app.services.bench_prompts import NUM_PROMPTS, Prompts, of_person
+from app.services.bench_prompts import NUM_PROMPTS, Prompts, of_ours, of_person
 from app.services.bench_run import BenchRun
 from app.services.bench_status import BenchState, BenchStatus, BenchWish
 from app.services.changes import Change, Changes
@@ -46,7 +46,10 @@ class BenchmarkService:
     # --- what is asked for --------------------------------------------------------------------------------------------
 
     async def start(self, wish: BenchWish) -> BenchStatus:
-        """Raises InvalidInput, ModelNotFound, or Conflict while another is measured or for a model that embeds."""
+        """Of a model elsewhere some of ours are asked in place of a person's own questions, which stay here.
+
+        Raises InvalidInput, ModelNotFound, or Conflict while another is measured or for a model that embeds.
+        """
         wish = replace(wish, levels=tuple(sorted(set(wish.levels))))
         wish.check()
         found = [await self._models.find(each) for each in wish.model_ids]
@@ -54,6 +57,8 @@ class BenchmarkService:
         wish.check()                # an alias and an id may be the same model's
         if embeds := next((each for each in found if each.embeds), None):
             raise Conflict(Said("bench-embeds", model=embeds.name))
+        if any(each.is_elsewhere for each in found) and wish.prompts.source == "own":
+            wish = replace(wish, prompts=of_ours())
         if self._task is not None:
             raise Conflict(Said("bench-running"))
         run = self._run = BenchRun(wish, found, self._engines, self._changes)

@@ -160,7 +160,8 @@ class Wire:
                 retry_after_s=seconds,
             )
         if status in (401, 403):
-            raise EndpointError(Told("elsewhere-key", connection=address.name, status=str(status), detail=detail))
+            code = "elsewhere-key" if address.key else "elsewhere-no-key"
+            raise EndpointError(Told(code, connection=address.name, status=str(status), detail=detail))
         if status in (400, 413, 422):
             raise EndpointRefused(Told("elsewhere-refused", connection=address.name, detail=detail), detail=detail)
         raise EndpointError(

@@ -252,6 +252,23 @@ async def test_a_model_elsewhere_that_says_nothing_is_told(services: Services) -
         upstream.close()
 
 
+async def test_what_people_asked_is_not_sent_elsewhere_and_few_ask_at_once(
+    services: Services, upstream: Upstream, shelf: Shelf
+) -> None:
+    await services.connections.set_allowed(True)
+    await services.connections.add(Entered(name="Office", base_url=upstream.url))
+    own = Prompts(("What did the doctor say?",), "own")
+    await services.benchmarks.start(wish("big", prompts=own, levels=(), repetitions=1))
+    status = await ended(services)
+    assert (status.state, status.prompts_source) == (BenchState.DONE, "built-in")
+    assert "doctor" not in str(upstream.asked)
+    assert [level["concurrency"] for level in status.rows[0].levels] == [1, 2, 4, 8]
+    assert status.rows[0].kv_type == ""
+    await shelf.put(services, "near", Paced)
+    await services.benchmarks.start(wish("near", prompts=own, levels=(1,)))
+    assert (await ended(services)).prompts_source == "own"
+
+
 async def test_what_embeds_or_is_not_there_is_refused(services: Services, shelf: Shelf) -> None:
     await shelf.put_embedder(services, "vectors", ScriptedEmbedder)
     with pytest.raises(Conflict, match="makes embeddings"):

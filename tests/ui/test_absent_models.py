@@ -118,7 +118,7 @@ async def test_a_model_here_that_is_removed(home: Home, ben: Person) -> None:
     tab = await ben.at(f"/c/{chat_id}")
     assert says(tab, "Other")
     await home.services.models.remove("other")
-    reason = "Other was removed from this machine. Choose another model; an admin can download it again."
+    reason = "Other was removed from this machine. Choose another model; an admin can add it again."
     await until(lambda: says(tab, reason))
     assert "Removed" in texts(tab) and "Not reachable" not in texts(tab)        # of models elsewhere
     new = await ben.at("/?model=other")         # a bookmark, say

@@ -33,6 +33,8 @@ class BenchForm:
         self._services = services
         self._user_id = user_id
         self._source = OWN
+        self._is_own = own.source == "own"
+        self._elsewhere = {each.id for each in models if each.is_elsewhere}
         self._problems: dict[str, Element] = {}
         names = {each.id: model_label(each) for each in models}
         with tag("form", "nk-card nk-settings").on("submit.prevent", self._start, args=[]):
@@ -45,10 +47,10 @@ class BenchForm:
                     self._against = None
                 with tag("div", "nk-field"):
                     tag("span", "nk-lab", t("bench-questions"))
-                    own_name = t("bench-ours" if own.source == "built-in" else "bench-yours", count=len(own.texts))
+                    own_name = t("bench-yours" if self._is_own else "bench-ours", count=len(own.texts))
                     Choice(t("bench-questions"), {OWN: own_name, TYPED: t("bench-typed")}, OWN, self._choose)
-                    about = "bench-ours-about" if own.source == "built-in" else "bench-yours-about"
-                    self._own_hint = tag("p", "nk-hint", t(about))
+                    self._own_hint = tag("p", "nk-hint", t("bench-yours-about" if self._is_own else "bench-ours-about"))
+                    self._leaving_hint = tag("p", "nk-hint", t("bench-leaving"))
             with tag("div") as self._typed_place:
                 self._typed = TextField(t("bench-typed-label"), hint=t("bench-typed-about"), rows=5)
             self._typed_place.set_visibility(False)
@@ -67,6 +69,7 @@ class BenchForm:
                 "repetitions": self._repetitions.problem, "prompts": self._typed.problem,
             }
             self._problem = tag("div")
+            self._show_hints()
             with tag("div", "nk-row nk-settings-end"):
                 self._button = button(t("bench-start"), "nk-btn-primary", icon_name="gauge", kind="submit")
                 tag("p", "nk-hint nk-bench-promise", t("bench-promise"))
@@ -81,6 +84,7 @@ class BenchForm:
     def _select(self, name: str, label: str, names: dict[str, str], chosen: str) -> SelectField:
         async def choose(_chosen: str) -> None:
             show_problem(self._problems[name], None)
+            self._show_hints()
 
         with tag("div"):
             field = SelectField(label, names, chosen if chosen in names else next(iter(names)), choose)
@@ -90,7 +94,13 @@ class BenchForm:
     async def _choose(self, source: str) -> None:
         self._source = source
         self._typed_place.set_visibility(source == TYPED)
-        self._own_hint.set_visibility(source == OWN)
+        self._show_hints()
+
+    def _show_hints(self) -> None:
+        """Which questions are asked, and that those of one's chats go nowhere."""
+        leaves = not self._elsewhere.isdisjoint({self._model.value, self._against.value if self._against else ""})
+        self._leaving_hint.set_visibility(leaves)
+        self._own_hint.set_visibility(self._source == OWN and not leaves)
 
     async def _start(self) -> None:
         for place in (*self._problems.values(), self._problem):

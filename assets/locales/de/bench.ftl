@@ -70,6 +70,7 @@ bench-times-each = Wiederholungen
 bench-times-about = Ihr Median zählt, und ihre Spanne wird genannt.
 bench-no-numbers = Ganze Zahlen angeben.
 bench-start = Messen
+bench-leaving = Das wird anderswo beantwortet: Fragen aus den Chats bleiben hier, gesendet werden eingebaute. Was eingetippt wird, wird auch gesendet.
 bench-promise = Dauert einige Minuten und geht weiter, wenn die Seite zu ist. Wer chattet, geht vor. Von den Fragen bleibt nur eine Prüfsumme.
 
 bench-measuring = { $models } wird gemessen

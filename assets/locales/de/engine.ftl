@@ -160,6 +160,7 @@ engine-elsewhere-slow = { $connection } hat { $seconds } s lang nichts gesendet.
 engine-elsewhere-cut = { $connection } hat abgebrochen, bevor die Antwort ganz war. Bitte noch einmal fragen.
 engine-elsewhere-garbage = { $connection } hat etwas gesendet, das keine Antwort der API von OpenAI ist: { $detail }. Stimmt die Adresse der API? Meist endet sie auf /v1.
 engine-elsewhere-huge = { $connection } hat in einer Antwort mehr als { $size } gesendet; sie wurde aufgegeben. Bitte weniger verlangen.
+engine-elsewhere-no-key = { $connection } verlangt einen Schlüssel (HTTP { $status }). Ein Admin kann ihn auf der Seite „Modelle“ eingeben oder mit --key-stdin angeben. Dort heißt es: { $detail }
 engine-elsewhere-key = { $connection } nimmt den Schlüssel nicht an (HTTP { $status }). Ein Admin kann auf der Seite „Modelle“ einen anderen eingeben. Dort heißt es: { $detail }
 engine-elsewhere-busy = { $connection } hat zu viel zu tun (HTTP { $status }). In { $seconds } s noch einmal versuchen.
 engine-elsewhere-locked = Schlüssel oder Header von { $connection } sind nicht mehr lesbar, weil secrets.key im Datenordner fehlt oder eine andere ist. Bitte die Datei zurücklegen, oder die Verbindung entfernen und neu anlegen.

@@ -73,6 +73,7 @@ bench-times-each = Repetitions
 bench-times-about = Their median counts, and their spread is told.
 bench-no-numbers = Give whole numbers.
 bench-start = Measure
+bench-leaving = This is answered elsewhere: questions of your chats stay here, and some of ours are sent. What you type is sent, too.
 bench-promise = Takes some minutes, and goes on when you leave. Whoever chats goes first. Nothing of the questions is kept but a hash.
 
 bench-measuring = Measuring { $models }

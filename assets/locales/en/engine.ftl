@@ -160,6 +160,7 @@ engine-elsewhere-slow = { $connection } sent nothing for { $seconds } s. Its ser
 engine-elsewhere-cut = { $connection } broke off before its answer was whole. Ask again.
 engine-elsewhere-garbage = { $connection } sent what is no answer of OpenAI's API: { $detail }. See that its address is that of the API; mostly it ends in /v1.
 engine-elsewhere-huge = { $connection } sent more than { $size } in one answer, so it was given up. Ask for less.
+engine-elsewhere-no-key = { $connection } asks for a key (HTTP { $status }). An admin can enter one on the page Models, or give it by --key-stdin. It says: { $detail }
 engine-elsewhere-key = { $connection } does not take the key (HTTP { $status }). An admin can enter another on the page Models. It says: { $detail }
 engine-elsewhere-busy = { $connection } has too much to do (HTTP { $status }). Try again in { $seconds } s.
 engine-elsewhere-locked = The key or the headers of { $connection } cannot be read any more, because secrets.key in the data folder is gone or another. Put that file back, or remove the connection and add it anew.
