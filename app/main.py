@@ -23,6 +23,7 @@ from app.api import bench, chats, health, hub, metrics, people
 from app.api.errors import install_error_handlers
 from app.api.openai import openai_app, without_prefix
 from app.door.gate import Gate
+from app.heads import BoundedHeads
 from app.hosts import HostPolicy
 from app.listening import listen, url_of
 from app.logs import set_up_logs
@@ -119,6 +120,7 @@ class _Uvicorn(uvicorn.Server):
             uvicorn.Config(
                 app,
                 lifespan="on",
+                http=BoundedHeads,
                 ws="websockets-sansio",
                 log_config=None,
                 log_level="warning",

@@ -38,11 +38,16 @@ def note(session: Session, gone: Sequence[Model]) -> None:
 def by_id(session: Session) -> dict[str, RemovedModel]:
     """Some may be there again."""
     return {
-        model_id: RemovedModel(each["name"], each["quantisation"], each["is_elsewhere"] is True)
+        model_id: RemovedModel(each["name"], each["quantisation"], each.get("is_elsewhere") is True)
         for model_id, each in _kept(session).items()
     }
 
 
 def _kept(session: Session) -> dict[str, dict[str, Any]]:
-    kept: dict[str, dict[str, Any]] = settings.get_of_system(session, SETTING, {})
-    return kept
+    """Without what is not of this form: it stands in a file that anybody may have edited."""
+    kept = settings.get_of_system(session, SETTING, {})
+    return {model_id: each for model_id, each in kept.items() if _is_good(each)} if isinstance(kept, dict) else {}
+
+
+def _is_good(each: Any) -> bool:
+    return isinstance(each, dict) and all(isinstance(each.get(key), str) for key in ("name", "quantisation"))

@@ -222,7 +222,7 @@ def retry_after_s(headers: httpx.Headers, most_s: int = 3600) -> int | None:
         return min(int(text), most_s)
     try:
         wait_s = (parsedate_to_datetime(text) - datetime.now(UTC)).total_seconds()
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
     return max(0, min(math.ceil(wait_s), most_s))
 

@@ -119,7 +119,7 @@ class Journal:
         try:
             stretches = [(int(start), int(end)) for start, end in stored["stretches"]]
             self.etag, self.is_verified = str(stored["etag"]), stored["is_verified"] is True
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, OverflowError):
             return False
         if any(not 0 <= start < end <= min(size, self.file.size_bytes) for start, end in stretches):
             return False

@@ -46,7 +46,7 @@ class Line:
                 )
         except TimeoutError as error:
             raise httpx.ConnectTimeout(str(error)) from error
-        except OSError as error:
+        except (OSError, UnicodeError) as error:        # the latter of a name that is none
             raise httpx.ConnectError(str(error)) from error
         return cls(url, transport, receiver, read_timeout_s)
 
@@ -65,7 +65,10 @@ class Line:
         asked = h11.Request(method=request.method, target=request.url.raw_path, headers=request.headers.raw)
         self._transport.write(b"".join(filter(None, (state.send(asked), state.send(h11.EndOfMessage())))))
         try:
-            head = await self._head(state)
+            async with asyncio.timeout(self._read_timeout_s):      # all of it: one that trickles is no better than none
+                head = await self._head(state)
+        except TimeoutError as error:
+            raise httpx.ReadTimeout("no whole head") from error
         except h11.RemoteProtocolError as error:
             raise httpx.RemoteProtocolError(str(error)) from error
         self.response = httpx.Response(head.status_code, headers=head.headers.raw_items(), request=request)

@@ -23,7 +23,7 @@ from app.hub.line import Line, NotPlain
 from app.language import Said
 
 MAX_REDIRECTS = 5
-_CONTENT_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+|\*)")
+_CONTENT_RANGE = re.compile(r"bytes (\d{1,20})-(\d{1,20})/(\d{1,20}|\*)", re.ASCII)
 
 
 class SourceChanged(HubError):

@@ -213,7 +213,10 @@ class _Fetch:
             at, end = pieces.popleft()
             async with self.source.open(at, end, self.journal.etag) as body:
                 self.journal.etag = self.journal.etag or body.response.headers.get("etag", "")
-                while num_bytes := await body.read_into(buffer[: pace.portion(min(end - at, _to_block_end(at)))]):
+                while at < end:                 # a body may be longer than it should be
+                    portion = pace.portion(min(end - at, _to_block_end(at)))
+                    if not (num_bytes := await body.read_into(buffer[:portion])):
+                        break
                     await pace.take(num_bytes)
                     self._write(out, at, buffer[:num_bytes])
                     at += num_bytes

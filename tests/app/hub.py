@@ -43,6 +43,8 @@ class Faults:
     wants_token: bool = False               # gated
     compresses: bool = False                # claims so
     sends_chunks: bool = False              # a body whose length is not said
+    num_too_many: int = 0                   # bytes at the end of each part of a file, and its length says so
+    content_range: str = ""                 # in place of the right one
     closes_between: bool = False            # the line, without a word, after each body
     bytes_per_s: int | None = None          # of all connections together
     expires_addresses: int = 0              # of the file host: so many requests are refused
@@ -248,8 +250,10 @@ class _Handler(BaseHTTPRequestHandler):
                 shift = min(start, 1000) or -min(1000, size - end)
                 start, end = start - shift, end - shift
                 claimed = start if faults.wrong_offset else claimed
-            headers["Content-Range"] = f"bytes {claimed}-{claimed + end - start - 1}/{size}"
+            headers["Content-Range"] = faults.content_range or f"bytes {claimed}-{claimed + end - start - 1}/{size}"
         body = bytearray(content[start:end])
+        if status == 206:
+            body += bytes(faults.num_too_many)
         if faults.flips_byte_at is not None and start <= faults.flips_byte_at < end:
             body[faults.flips_byte_at - start] ^= 1
         self.send_response(status)

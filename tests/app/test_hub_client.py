@@ -134,6 +134,10 @@ class TestNoAnswer:
         with pytest.raises(HubBusy) as busy:
             await client.search("parrot")
         assert busy.value.retry_after_s == 0
+        birds.faults.retry_after = f"Wed, 21 Oct {10**20} 07:28:00 GMT"
+        with pytest.raises(HubBusy) as busy:
+            await client.search("parrot")
+        assert busy.value.retry_after_s is None
         birds.faults.api_status = 500
         with pytest.raises(HubError, match="500"):
             await client.search("parrot")

@@ -171,6 +171,23 @@ async def test_a_small_limit_of_bytes_is_kept_in_small_portions(hub: Hub, tmp_pa
     assert max(taken) <= 10_000, "a quarter of a second's"
 
 
+@pytest.mark.parametrize("bytes_per_s", [None, 50_000_000])
+@pytest.mark.parametrize("chunks", [False, True])
+async def test_what_a_host_sends_beyond_what_it_was_asked_for_is_left(
+    hub: Hub, tmp_path: Path, bytes_per_s: int | None, chunks: bool
+) -> None:
+    """With a limit of bytes, too."""
+    hub.add(REPO, {NAME: CONTENT})
+    hub.faults.num_too_many, hub.faults.sends_chunks = 50, chunks
+    assert await brought(hub, tmp_path, pace=Pace(bytes_per_s)) == CONTENT
+
+
+async def test_where_a_range_has_thousands_of_digits_the_whole_file_is_asked_for(hub: Hub, tmp_path: Path) -> None:
+    hub.add(REPO, {NAME: CONTENT})
+    hub.faults.content_range = f"bytes {'9' * 5000}-5/10"
+    assert await brought(hub, tmp_path) == CONTENT
+
+
 class TestLine:
     @pytest_asyncio.fixture
     async def host(self) -> AsyncIterator[_Host]:
@@ -241,6 +258,30 @@ class TestLine:
             assert await line.read_into(buffer) == 3
             assert not line.is_free
             line.close()
+
+    @pytest.mark.parametrize("trickle", [b"HTTP/1.1 102 Processing\r\n\r\n", b"x"])
+    async def test_a_head_that_trickles_is_given_up(self, host: _Host, trickle: bytes) -> None:
+        async def go_on() -> None:
+            while True:
+                host.say(trickle)
+                await asyncio.sleep(0.01)
+
+        line = await host.called(read_timeout_s=0.2)
+        if trickle == b"x":
+            host.say(b"HTTP/1.1 200 OK\r\nX: ")
+        saying = asyncio.create_task(go_on())
+        with pytest.raises(httpx.ReadTimeout):
+            await asyncio.wait_for(line.ask(host.request), 10)
+        saying.cancel()
+        line.close()
+
+    async def test_a_name_that_is_none_is_told(self) -> None:
+        for name in ("a" * 80 + ".test", "a..b"):
+            with pytest.raises(httpx.ConnectError):
+                await Line.to(
+                    httpx.URL(f"http://{name}/"), ssl.create_default_context(), connect_timeout_s=5.0,
+                    read_timeout_s=5.0,
+                )
 
     async def test_a_head_without_end_is_refused(self, host: _Host) -> None:
         line = await host.called()

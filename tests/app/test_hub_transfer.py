@@ -582,3 +582,16 @@ def test_coverage_is_right_for_any_order() -> None:
 
 def test_no_hash_means_no_file() -> None:
     assert RemoteFile(name="a", size_bytes=1, sha256=sha256(b"a")).etag == sha256(b"a")
+
+
+@pytest.mark.parametrize("stretches", ["[[0, Infinity]]", "[[0]]", "null", "[[0, 1000000]]"])
+def test_a_journal_that_somebody_edited_counts_as_none(tmp_path: Path, stretches: str) -> None:
+    part = tmp_path / "a.part"
+    file = RemoteFile(name="a", size_bytes=10, git_oid="0" * 40)
+    part.write_bytes(bytes(10))
+    Journal(part, file, Coverage(((0, 10),))).save()
+    assert bytes_there(part, file) == 10
+    path = journal_of(part)
+    path.write_text(path.read_text().replace("[[0, 10]]", stretches))
+    assert bytes_there(part, file) == 0
+    assert Journal.open(part, file).coverage.num_bytes == 0

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 from sqlmodel import Session
 
-from store import models
+from store import models, removed_models, settings
 from store.tables import Model
 
 
@@ -127,3 +128,16 @@ def test_a_changed_file_keeps_the_settings(session: Session) -> None:
     models.upsert(session, model("a"))
     models.set_settings(session, "a", {"users": 4})
     assert models.upsert(session, model("a", size_bytes=5)).settings == {"users": 4}
+
+
+@pytest.mark.parametrize("stored", [[], [1], "x", 5, {"m": {}}, {"m": None}, {"m": {"name": 5, "quantisation": None}}])
+def test_names_of_removed_models_that_were_edited_into_something_else_count_as_none(
+    session: Session, stored: object
+) -> None:
+    settings.set_of_system(session, removed_models.SETTING, stored)
+    session.flush()
+    assert removed_models.by_id(session) == {}
+    models.upsert(session, model("a"))
+    session.flush()
+    assert models.remove(session, "a")
+    assert list(removed_models.by_id(session)) == ["a"]
