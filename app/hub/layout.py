@@ -8,6 +8,7 @@ A file on its way is `….part` beside its place, so that the last step is a ren
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sys
 from abc import ABC, abstractmethod
@@ -23,6 +24,7 @@ from app.hub.names import safe_component, safe_paths
 LayoutName = Literal["own", "shared"]
 PART_ENDING = ".part"
 SHORT_COMMIT_CHARS = 12
+OWNER_CHARS = 8
 
 
 class Layout(ABC):
@@ -92,10 +94,17 @@ class OwnLayout(Layout):
 
 
 class SharedLayout(Layout):
-    """As huggingface_hub reads and writes it. Names stay as they are at the hub: its tools look for those."""
+    """As huggingface_hub reads and writes it. Names stay as they are at the hub: its tools look for those.
 
-    def __init__(self, root: Path, repo: str, commit_sha: str, files: Sequence[RemoteFile]) -> None:
+    `owner` tells apart the parts of several Inglenooks, each with a data folder of its own: two that wrote into one
+    would leave what neither has checked.
+    """
+
+    def __init__(
+        self, root: Path, repo: str, commit_sha: str, files: Sequence[RemoteFile], owner: str = ""
+    ) -> None:
         super().__init__(root, repo, commit_sha, files)
+        self._owner = hashlib.sha256(owner.encode("utf-8", "surrogatepass")).hexdigest()[:OWNER_CHARS]
         safe_paths(file.name for file in files)         # for its ValueError
         self._folder = root / f"models--{repo.replace('/', '--')}"
 
@@ -106,7 +115,7 @@ class SharedLayout(Layout):
         return self._inside(self._folder / "snapshots" / self.commit_sha / name)
 
     def part(self, file: RemoteFile) -> Path:
-        return self._inside(self._folder / "blobs" / f"{file.etag}.inglenook{PART_ENDING}")
+        return self._inside(self._folder / "blobs" / f"{file.etag}.inglenook-{self._owner}{PART_ENDING}")
 
     def is_placed(self, file: RemoteFile) -> bool:
         return _has_size(self.place(file), file.size_bytes)
@@ -145,7 +154,7 @@ def layout_of(
     name: str, *, models_dir: Path, cache_dir: Path, repo: str, commit_sha: str, files: Sequence[RemoteFile]
 ) -> Layout:
     if name == "shared":
-        return SharedLayout(cache_dir, repo, commit_sha, files)
+        return SharedLayout(cache_dir, repo, commit_sha, files, owner=str(models_dir))
     return OwnLayout(models_dir, repo, commit_sha, files)
 
 

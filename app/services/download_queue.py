@@ -187,10 +187,15 @@ class DownloadQueue:
             return
         if self._instance is not None and self._book.wait_s() == 0:
             waiting = [row for row in self.rows.values() if row.state is DownloadState.QUEUED and self._may_run(row)]
-            for row in waiting[: max(0, MAX_RUNNING - len(self._running))]:
-                self._begin(row)
+            for row in waiting:
+                if len(self._running) < MAX_RUNNING and not self._is_brought_from(row.repo):
+                    self._begin(row)
         if self._ticker is None and any(row.state in UNDER_WAY for row in self.rows.values()):
             self._ticker = asyncio.create_task(self._tick())
+
+    def _is_brought_from(self, repo: str) -> bool:
+        """Two models of one repository may share files, such as their vocabulary: one comes after the other."""
+        return any(self.rows[each].repo == repo for each in self._running)
 
     def _may_run(self, row: Download) -> bool:
         return self._runs_all or row.id in self._wanted

@@ -126,7 +126,7 @@ async def test_two_models_take_turns(services: Services, shelf: Shelf, steady: s
     assert rows[0].run_id == rows[1].run_id
     alone, together = beside(*rows)
     assert (alone.concurrency, together.concurrency) == (1, 4)
-    assert alone.tokens_per_s < 0.8 and alone.first_token > 1
+    assert alone.tokens_per_s < 0.8
     assert [each.run_id for each in await services.benchmarks.history()] == [rows[0].run_id] * 2
 
 

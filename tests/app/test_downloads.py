@@ -330,6 +330,19 @@ class TestQueue:
             State.PAUSED, State.ON_DISK, State.ON_DISK, State.PAUSED
         ]
 
+    async def test_two_of_one_repository_which_may_share_files_run_one_after_the_other(self, shop: Shop) -> None:
+        shop.hub.hold()
+        shop.hub.add("birds/Two", {f"two-{kind}.gguf": tiny_model(at) for at, kind in enumerate(("Q4_0", "Q8_0"))})
+        shop.hub.add("birds/Third", {"third-Q8_0.gguf": tiny_model(3)})
+        first, second = [await shop.downloads.request("birds/Two", kind) for kind in ("Q4_0", "Q8_0")]
+        third = await shop.downloads.request("birds/Third")
+        assert [shop.downloads.get(each.id).state for each in (first, second, third)] == [
+            State.DOWNLOADING, State.QUEUED, State.DOWNLOADING
+        ]
+        shop.hub.release()
+        for each in (first, second, third):
+            await shop.until(each.id, lambda status: status.state is State.ON_DISK)
+
     async def test_a_restart_goes_on_with_what_ran_and_leaves_what_paused(self, shop: Shop) -> None:
         shop.hub.hold(NAME, len(BIG) // 3)
         running = await shop.downloads.request(REPO)

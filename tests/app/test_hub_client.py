@@ -21,7 +21,7 @@ from app.errors import HubBusy, HubError, HubRefused, HubUnreachable, InvalidInp
 from app.hub.client import HubClient
 from app.hub.disk import Disk
 from app.hub.files import RemoteFile, check_whole, choose, variants_of
-from app.hub.layout import SharedLayout
+from app.hub.layout import SharedLayout, layout_of
 from app.hub.transfer import Transfer
 from tests.app.hub import TOKEN, Hub, git_oid, sha256
 
@@ -258,6 +258,18 @@ class TestAsTheLibrary:
         )
         assert scan == [[repo, sum(file.size_bytes for file in page.files), 3]]
         assert birds.asked == []
+
+    async def test_two_data_folders_never_write_into_one_part(
+        self, birds: Hub, client: HubClient, tmp_path: Path
+    ) -> None:
+        page = await client.page("birds/Parrot-GGUF")
+        ours, theirs = [
+            layout_of("shared", models_dir=tmp_path / each / "models", cache_dir=tmp_path / "hub", repo=page.model.repo,
+                      commit_sha=page.commit_sha, files=page.files)
+            for each in ("ours", "theirs")
+        ]
+        for file in page.files:
+            assert ours.part(file) != theirs.part(file) and ours.place(file) == theirs.place(file)
 
     async def test_what_the_library_has_loaded_is_not_loaded_again(
         self, birds: Hub, client: HubClient, tmp_path: Path
