@@ -198,7 +198,10 @@ async def test_a_long_list_is_shown_in_part_until_all_is_asked_for(
     tab = await ada.at("/people")
     await tab.should_see("Ada Lovelace")
     await tab.should_not_see("Ben")
-    click(tab, "Show all 2")
+    await home.services.people.add(ada.id, "Cleo", "correct horse battery", UserRole.USER)
+    await tab.should_see("Cleo")            # who comes meanwhile
+    await tab.should_not_see("Ben")
+    click(tab, "Show all 3")
     await tab.should_see("Ben")
 
 

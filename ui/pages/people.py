@@ -26,7 +26,7 @@ from ui.people.forms import PeopleForms
 from ui.people.row import Acts, PersonRow
 from ui.refreshing import show_changes
 
-NUM_SHOWN = 50      # until all are asked for
+NUM_SHOWN = 50      # until all are asked for, and whoever comes meanwhile
 DISABLED = "disabled"
 
 
@@ -45,7 +45,7 @@ class PeoplePage:
         self._forms = PeopleForms(services.people, frame.user.id, self._say)
         self._acts = Acts(self._set_password, self._change_role, self._change_active, self._delete)
         self._rows: dict[str, PersonRow] = {}
-        self._shows_all = False
+        self._hidden: set[str] | None = None        # people, by id; None: not looked at yet
 
     async def build(self) -> None:
         ui.page_title(t("page-title", page=t("people")))
@@ -82,7 +82,9 @@ class PeoplePage:
             return          # just shut out: the door ends this page
         people, keys = everybody.people, everybody.keys
         put(self._count, t("people-count", count=len(people)))
-        shown = people if self._shows_all else people[:NUM_SHOWN]
+        if self._hidden is None:
+            self._hidden = {user.id for user in people[NUM_SHOWN:]}
+        shown = [user for user in people if user.id not in self._hidden]
         self._show_rows(shown)
         self._more.set_visibility(len(shown) < len(people))
         put(self._all_word, t("people-show-all", count=len(people)))
@@ -103,7 +105,7 @@ class PeoplePage:
                 self._rows[user.id] = PersonRow(user, self._acts, is_own=user.id == self._admin_id)
 
     async def _show_all(self) -> None:
-        self._shows_all = True
+        self._hidden = set()
         await self._show()
 
     # --- what an admin does -------------------------------------------------------------------------------------------
