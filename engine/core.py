@@ -14,9 +14,10 @@ from engine import garbage
 from engine.backends.base import Backend, BackendInfo, Tokenizer
 from engine.engine import EngineMetrics
 from engine.errors import ContextLengthExceeded, EngineError, EngineFailed, InvalidRequest, QueueFull
+from engine.outbox import CoreOutput
 from engine.request import FinishReason, Request
 from engine.told import Told
-from engine.worker import CoreOutput, EngineWorker
+from engine.worker import EngineWorker
 
 __all__ = ["CoreOutput", "EngineCore", "check_request"]
 

@@ -52,9 +52,13 @@ _generator = _Generator()
 
 
 def uniform_of(row: SamplingInput) -> float:
-    """[0, 1), all 53 bits of a double. Counter-based, so that each position has its own number and no state."""
-    position = len(row.token_ids) - row.num_prompt_tokens
-    return (_generator.first(row.seed, position) >> 11) * 2.0**-53
+    return uniform_at(row.seed, len(row.token_ids) - row.num_prompt_tokens)
+
+
+def uniform_at(seed: int, place: int) -> float:
+    """[0, 1), all 53 bits of a double. Counter-based, so that each place in an output has its own number and no state.
+    """
+    return (_generator.first(seed, place) >> 11) * 2.0**-53
 
 
 def _place(weights: Weights, uniform: float) -> tuple[int, float]:

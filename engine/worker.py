@@ -1,6 +1,7 @@
 """The engine's thread. It owns scheduler and back end from loading to unloading; `EngineCore` starts and hears it.
 
-Commands come in by its `Mailbox`, on which it sleeps when there is nothing to do; all outputs of a step go out at once.
+Commands come in by its `Mailbox`, on which it sleeps when there is nothing to do; what steps brought goes out by its
+`Outbox`.
 """
 
 from __future__ import annotations
@@ -8,35 +9,26 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
 
 import structlog
 
 from engine.backends.base import Backend, BackendInfo, Tokenizer
-from engine.batch import SampledToken
 from engine.engine import EngineMetrics
 from engine.errors import EngineError
 from engine.mailbox import Abort, Close, Mailbox, Submit
+from engine.outbox import CoreOutput, Outbox
 from engine.progress import Progress
 from engine.proposer import PromptLookup
 from engine.request import FinishReason, Request
 from engine.scheduler import Scheduler
 from engine.told import Told
 
+MANY_TOKENS = 512           # a step of more takes long
+IDLE_S = 0.1                # without work, before what later steps need is prepared: in pieces, for each of which
+                            # somebody who comes meanwhile has to wait
+
 logger = structlog.get_logger(__name__)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CoreOutput:
-    """News of one request. The last has a `finish_reason`; with ERROR, an `error` says what went wrong."""
-
-    request_id: str
-    tokens: tuple[SampledToken, ...] = ()
-    finish_reason: FinishReason | None = None
-    num_cached_tokens: int = 0                 # of the prompt, taken from the prefix cache
-    queue_position: int | None = None          # 1 is next; None: it runs, or has ended
-    error: EngineError | None = None
 
 
 class WorkerListener(Protocol):
@@ -55,7 +47,10 @@ class EngineWorker:
         self.metrics = EngineMetrics()         # replaced, never changed
         self.end_reason: Told | None = None    # why it ended, for those inside: set before the vocabulary goes
         self._mailbox: Mailbox[Request] = Mailbox()
+        self._outbox = Outbox(lambda outputs: self._mailbox.tell(listener.on_outputs, outputs))
         self._backend: Backend | None = None   # the loop calls its `interrupt`, and nothing else
+        self._may_prepare = True               # there may be more of what later steps would wait for
+        self._is_idle = False                  # nothing was asked for a moment: time for that
         self._long_row = ""                    # request of which the step that runs computes the most, of a prompt
         self._name = name
         self._make_backend = make_backend
@@ -118,10 +113,13 @@ class EngineWorker:
             while self._take_commands(scheduler, backend):
                 if scheduler.has_work:
                     self._step(scheduler, backend)
+                elif self._is_idle:
+                    self._may_prepare = backend.prepare()
                 if not scheduler.has_work:
                     scheduler.check_integrity()
                     backend.check_integrity()
         finally:
+            self._outbox.send(0, everything=True)
             scheduler.counters.requests[FinishReason.ERROR] += scheduler.num_running + scheduler.num_waiting
             self.metrics = scheduler.counters.snapshot(
                 num_running=0, num_waiting=0, blocks=scheduler.blocks, held_bytes=0
@@ -133,8 +131,12 @@ class EngineWorker:
         aborted: list[Progress] = []
         backend.resume()
         may_sleep = not scheduler.has_work
-        while (command := self._mailbox.take(may_sleep=may_sleep, sleep_s=scheduler.work_due_in_s)) is not None:
-            may_sleep = False
+        due_s = scheduler.work_due_in_s
+        if self._may_prepare:
+            due_s = IDLE_S if due_s is None else min(due_s, IDLE_S)
+        self._is_idle = may_sleep and self._may_prepare
+        while (command := self._mailbox.take(may_sleep=may_sleep, sleep_s=due_s)) is not None:
+            may_sleep = self._is_idle = False
             match command:
                 case Submit(request):
                     scheduler.add(request)
@@ -152,6 +154,8 @@ class EngineWorker:
         batch = scheduler.schedule()
         moves = scheduler.moves()
         self._count(scheduler, backend)
+        if batch.num_tokens > MANY_TOKENS:
+            self._outbox.send(scheduler.num_running, everything=True)
         execute_s = time.perf_counter()
         self._long_row = scheduler.long_row(batch)
         output = backend.execute(batch)
@@ -168,8 +172,8 @@ class EngineWorker:
 
     def _publish(self, scheduler: Scheduler, backend: Backend, progress: list[Progress]) -> None:
         self._count(scheduler, backend)        # first: whoever hears of an end finds it counted
-        if progress:
-            self._mailbox.tell(self._listener.on_outputs, [_output_of(each) for each in progress])
+        self._outbox.add(progress)
+        self._outbox.send(scheduler.num_running)
 
     def _count(self, scheduler: Scheduler, backend: Backend) -> None:
         self.metrics = scheduler.counters.snapshot(
@@ -178,17 +182,6 @@ class EngineWorker:
             blocks=scheduler.blocks,
             held_bytes=backend.held_bytes,
         )
-
-
-def _output_of(progress: Progress) -> CoreOutput:
-    return CoreOutput(
-        request_id=progress.sequence.request.request_id,
-        tokens=progress.tokens,
-        finish_reason=progress.finish_reason,
-        num_cached_tokens=progress.sequence.num_cached_tokens,
-        queue_position=progress.queue_position,
-        error=progress.error,
-    )
 
 
 def stopped_by(name: str, error: Exception) -> Told:

@@ -94,6 +94,11 @@ class Backend(Protocol):
 
     def resume(self) -> None: ...
 
+    def prepare(self) -> bool:
+        """Called while there is nothing else to do: get ready, by a piece of a tenth of a second or so, for what later
+        steps would have to wait for. False: all is ready.
+        """
+
     def check_integrity(self) -> None:
         """Called when no sequence runs: raise EngineFailed if slots or blocks are held that nobody owns."""
 

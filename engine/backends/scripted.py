@@ -126,6 +126,9 @@ class ScriptedBackend:
     def resume(self) -> None:
         self._is_interrupted.clear()
 
+    def prepare(self) -> bool:
+        return False
+
     def check_integrity(self) -> None:
         self.memory.check_idle()
 

@@ -52,6 +52,12 @@ BARS = {
         "N1": 591, "N8": 4368, "N64": 19568, "N256": 30467, "nano": 23026, "shared cold": 13152, "shared warm": 13883,
     },
 }
+# How tokens are chosen: as the bars were measured; as chats of many models have it; from the whole vocabulary.
+SAMPLINGS: dict[str, dict[str, Any]] = {
+    "greedy": {"temperature": 0.0},
+    "chat": {"temperature": 0.7, "top_k": 20, "top_p": 0.8},
+    "plain": {"temperature": 1.0},
+}
 MAX_MODEL_LEN = 2560
 MAX_NUM_SEQS = 256
 STEP_TOKENS = 16384
@@ -109,7 +115,7 @@ def random_model(config: DecoderConfig, device: str, weight_format: str | None =
     return LoadedModel(config=config, weights=weights, tokenizer=ByteTokenizer())
 
 
-async def measure(core: EngineCore, workload: Workload) -> float:
+async def measure(core: EngineCore, workload: Workload, sampling: str = "greedy") -> float:
     """Output tokens a second, from the first submission to the last token."""
     ended = asyncio.Event()
     num_tokens = num_ended = 0
@@ -124,7 +130,7 @@ async def measure(core: EngineCore, workload: Workload) -> float:
 
     start_s = time.perf_counter()
     for number, (prompt, num_out) in enumerate(zip(workload.prompts, workload.num_out, strict=True)):
-        params = SamplingParams(temperature=0.0, ignore_eos=True, max_tokens=num_out)
+        params = SamplingParams(**SAMPLINGS[sampling], ignore_eos=True, max_tokens=num_out)
         core.submit(
             Request(
                 request_id=f"{start_s}-{number}", prompt_token_ids=tuple(prompt), params=params, seed=0,
@@ -140,7 +146,8 @@ async def measure(core: EngineCore, workload: Workload) -> float:
 
 
 async def run(
-    shape: str, repetitions: int, only: str, weight_format: str | None = None, *, speculate: bool = False
+    shape: str, repetitions: int, only: str, weight_format: str | None = None, *, speculate: bool = False,
+    sampling: str = "greedy",
 ) -> dict[str, Any]:
     config = SHAPES[shape]
     free_bytes, _ = torch.cuda.mem_get_info()
@@ -170,7 +177,7 @@ async def run(
                 if only and only not in workload.name:
                     continue
                 before = core.snapshot()
-                speed = await measure(core, workload)
+                speed = await measure(core, workload, sampling)
                 after = core.snapshot()
                 if repetition >= 0:
                     figures.setdefault(workload.name, []).append(speed)
@@ -183,8 +190,8 @@ async def run(
     finally:
         await core.close()
     return {
-        "shape": shape, "weights": weight_format or "bf16", "load_s": load_s, "first_tokens_s": first_s,
-        "figures": figures, "steps_ms": steps_ms,
+        "shape": shape, "weights": weight_format or "bf16", "sampling": sampling, "load_s": load_s,
+        "first_tokens_s": first_s, "figures": figures, "steps_ms": steps_ms,
     }
 
 
@@ -211,16 +218,19 @@ def main() -> None:
     parser.add_argument("--only", default="", help="workloads with this in their name")
     parser.add_argument("--weights", choices=BITS, help="format of the layers' matrices, instead of bf16")
     parser.add_argument("--speculate", action="store_true", help="by prompt lookup: random weights repeat themselves")
+    parser.add_argument("--sampling", choices=SAMPLINGS, default="greedy")
     parser.add_argument("--switch-interval-ms", type=float, default=5.0, help="of Python's threads")
     arguments = parser.parse_args()
     sys.setswitchinterval(arguments.switch_interval_ms / 1000)
     name = torch.cuda.get_device_name()
     weights = arguments.weights or "bf16"
-    print(f"inglenook on torch {torch.__version__}, {weights}, random weights, greedy, EOS ignored; {name}")
+    how = f"{weights}, random weights, {arguments.sampling}, EOS ignored"
+    print(f"inglenook on torch {torch.__version__}, {how}; {name}")
     results = []
     for shape in SHAPES if arguments.shape == "all" else [arguments.shape]:
         results.append(asyncio.run(run(
-            shape, arguments.repetitions, arguments.only, arguments.weights, speculate=arguments.speculate
+            shape, arguments.repetitions, arguments.only, arguments.weights, speculate=arguments.speculate,
+            sampling=arguments.sampling,
         )))
         show(results[-1])
         torch.cuda.empty_cache()

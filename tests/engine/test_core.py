@@ -152,8 +152,8 @@ class TestQueue:
             inbox.submit(*(request(name, name, max_tokens=1, arrival_s=n) for n, name in enumerate("abc")))
             gate.open()
             await inbox.last("c")
-        assert [each.queue_position for each in inbox.outputs["c"]] == [2, 1, None, None]
-        assert [each.finish_reason for each in inbox.outputs["c"]] == [None, None, None, FinishReason.LENGTH]
+        assert [each.queue_position for each in inbox.outputs["c"]] == [2, 1, None]
+        assert [each.finish_reason for each in inbox.outputs["c"]] == [None, None, FinishReason.LENGTH]
         assert [each.queue_position for each in inbox.outputs["a"]] == [None]
 
     async def test_a_full_queue_says_when_to_come_again(self, gate: Gate) -> None:

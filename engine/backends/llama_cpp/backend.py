@@ -139,6 +139,9 @@ class LlamaCppBackend:
         if self._abort_flag is not None:
             self._abort_flag.clear()
 
+    def prepare(self) -> bool:
+        return False
+
     def check_integrity(self) -> None:
         if self._streams.slots:
             raise EngineFailed(f"Slots {self._streams.slots} are held though nothing runs. Load the model again.")

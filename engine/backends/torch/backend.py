@@ -24,22 +24,21 @@ from engine.backends.torch.operations import CudaOperations, PlainOperations, fi
 from engine.backends.torch.paged_kv import BLOCK_SIZE, PagedKv
 from engine.backends.torch.token_rows import as_far_as_right
 from engine.backends.torch.tokenizer import FolderTokenizer
+from engine.backends.torch.warm_up import warm_up_batches
 from engine.backends.torch.weights import Weights, read_weights
-from engine.batch import Batch, BatchRow, Release, SampledToken, SamplingInput, StepOutput
+from engine.batch import Batch, BatchRow, SampledToken, StepOutput
 from engine.disk_cache.blocks import DiskBlocks
 from engine.errors import EngineFailed
 from engine.memory_plan import KvType
-from engine.params import SamplingParams
 from engine.proposer import Proposer
 from engine.step_sampler import StepSampler
 from engine.told import Told
 
 if TYPE_CHECKING:
+    from engine.backends.torch.device_sampler import DeviceSampler
     from engine.backends.torch.graph_decoder import GraphDecoder
     from engine.backends.torch.transformers_model import PretrainedModel
 
-WARM_UP_TOKENS = 64
-_GREEDY = SamplingParams(temperature=0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,13 +109,15 @@ class TorchBackend:
             described, config.num_blocks + 1, getattr(torch, config.dtype), self._device,
             quantises=config.kv_type == "q8_0",
         )
-        self._graphs = self._make_graphs(self._decoder, self._kv)
         self._sampler = StepSampler(described.vocab_size)
+        self._device_sampler = self._make_device_sampler(described)
+        self._graphs = self._make_graphs(self._decoder, self._kv)
         self._is_interrupted = threading.Event()
         self._lengths: dict[int, int] = {}          # tokens with KV, by running slot
         self._info = self._describe(described, model.weights.num_bytes, self._kv.num_bytes)
         if self._has_kernels:
-            self._warm_up()
+            for batch in warm_up_batches(self._info):
+                self.execute(batch)
 
     @property
     def info(self) -> BackendInfo:
@@ -164,12 +165,15 @@ class TorchBackend:
     def resume(self) -> None:
         self._is_interrupted.clear()
 
+    def prepare(self) -> bool:
+        return self._graphs is not None and self._graphs.prepare()
+
     def check_integrity(self) -> None:
         if self._lengths:
             raise EngineFailed(f"Slots {sorted(self._lengths)} are held though nothing runs. Load the model again.")
 
     def close(self) -> None:
-        self._decoder = self._kv = self._graphs = None
+        self._decoder = self._kv = self._graphs = self._device_sampler = None
         self._close_model()
         if self._device.type == "cuda":
             torch.cuda.empty_cache()
@@ -184,53 +188,45 @@ class TorchBackend:
         assert not isinstance(weights, Weights)
         return TransformersDecoder(weights.code)
 
-    def _make_graphs(self, decoder: AnyDecoder, kv: PagedKv) -> GraphDecoder | None:
-        if not self._has_kernels or not isinstance(decoder, Decoder):
+    def _make_device_sampler(self, described: ModelConfig) -> DeviceSampler | None:
+        if self._device.type != "cuda":
             return None
-        from engine.backends.torch.graph_decoder import GraphDecoder  # noqa: PLC0415 - Triton is CUDA's
+        from engine.backends.torch.device_sampler import DeviceSampler  # noqa: PLC0415 - Triton is CUDA's
+        from engine.backends.torch.graph_decoder import most_rows  # noqa: PLC0415
+
+        return DeviceSampler(most_rows(self._config.max_num_seqs), described.vocab_size, self._device)
+
+    def _make_graphs(self, decoder: AnyDecoder, kv: PagedKv) -> GraphDecoder | None:
+        if not self._has_kernels or self._device_sampler is None or not isinstance(decoder, Decoder):
+            return None
+        from engine.backends.torch.graph_decoder import GraphDecoder  # noqa: PLC0415 - as above
 
         return GraphDecoder(
-            decoder, kv, max_num_seqs=self._config.max_num_seqs, max_model_len=self._config.max_model_len
+            decoder, kv, self._device_sampler, max_num_seqs=self._config.max_num_seqs,
+            max_model_len=self._config.max_model_len, speculates=self._config.speculate,
         )
-
-    def _warm_up(self) -> None:
-        """Kernels are compiled now, not while the first person waits: a prompt, its second part beside a single token,
-        and steps of single tokens. The blocks are nobody's, and nothing of them can be found.
-        """
-        chunk = min(WARM_UP_TOKENS, self._config.max_num_batched_tokens // 2, self._config.max_model_len // 4)
-        num_blocks = -(-(2 * chunk + 4) // BLOCK_SIZE)
-        if self._config.max_num_seqs < 2 or 2 * num_blocks > self._config.num_blocks:
-            return
-        tables = [list(range(num_blocks)), list(range(num_blocks, 2 * num_blocks))]
-
-        def row(slot: int, position: int, num_tokens: int) -> BatchRow:
-            sampling = SamplingInput(params=_GREEDY, seed=0, token_ids=[], num_prompt_tokens=0)
-            return BatchRow(
-                slot=slot, token_ids=[0] * num_tokens, position=position, block_table=tables[slot], sampling=sampling
-            )
-
-        self.execute(Batch(rows=[row(0, 0, chunk), row(1, 0, chunk)]))
-        self.execute(Batch(rows=[row(0, chunk, 1), row(1, chunk, chunk)]))
-        self.execute(Batch(rows=[row(0, chunk + 1, 1), row(1, 2 * chunk, 1)]))
-        self.execute(Batch(released=[Release(slot=1, kept_blocks=[])], rows=[row(0, chunk + 2, 1)]))
-        self.execute(Batch(released=[Release(slot=0, kept_blocks=[])]))
 
     def _choose(
         self, rows: Sequence[BatchRow], decoder: AnyDecoder, kv: PagedKv
     ) -> list[tuple[SampledToken, ...]]:
-        """Where all are greedy and ask for nothing more, the device chooses, and only ids come back."""
-        is_greedy = all(_is_plainly_greedy(row) for row in rows)
+        """Where it can, the device chooses, and only ids come back."""
         if self._graphs is not None and self._graphs.takes(rows):       # over before it could be interrupted
-            if is_greedy:
-                likeliest = self._graphs.likeliest(rows)
-                return [as_far_as_right(row, each) for row, each in zip(rows, likeliest, strict=True)]
-            logits = self._graphs.forward(rows)
-        else:
-            logits = decoder.forward(flatten(rows, self._device, for_kernels=self._has_kernels), kv, self._check)
-        if is_greedy:
+            tokens = self._graphs.choose(rows)
+            if tokens is not None:
+                return [as_far_as_right(row, each) for row, each in zip(rows, tokens, strict=True)]
+            return self._chosen_from(self._graphs.forward(rows), rows)
+        return self._chosen_from(
+            decoder.forward(flatten(rows, self._device, for_kernels=self._has_kernels), kv, self._check), rows
+        )
+
+    def _chosen_from(self, logits: torch.Tensor, rows: Sequence[BatchRow]) -> list[tuple[SampledToken, ...]]:
+        """`logits` [sum of num_sampled_from, vocab]. Only those cross to the processor that must be looked at there."""
+        if all(_is_plainly_greedy(row) for row in rows):
             best = iter(logits.argmax(dim=-1).tolist())
             return [as_far_as_right(row, list(islice(best, row.num_sampled_from))) for row in rows]
-        return self._sampler.sample(logits.cpu().numpy(), rows)
+        if self._device_sampler is None:
+            return self._sampler.sample(logits.cpu().numpy(), rows)
+        return self._device_sampler.sample(logits, rows, self._sampler)
 
     def _check(self) -> None:
         if self._is_interrupted.is_set():

@@ -101,7 +101,7 @@ def _one_row(
     tl.store(out + row, result.to(out.dtype.element_ty), mask=there)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["rows"])
 def _few_rows(
     x, weight, bias, out, next_norm, scaled, squares, partial, counters, rows, eps, SIZE_OUT, SIZE_IN: tl.constexpr,
     NORMS: tl.constexpr, GATES: tl.constexpr, ADDS: tl.constexpr, BIASED: tl.constexpr, EVEN: tl.constexpr,
@@ -197,7 +197,7 @@ class FewRowProducts:
         self._run(residual.scaled, residual, None, matrix, bias, out, len(matrix), NORMS=True)
 
     def gated_product(self, residual: Residual, matrix: Tensor, bias: Tensor | None, out: Tensor) -> None:
-        """`out` [rows, out] = SiLU of the normed residual times the first half of `matrix` [2 * out, in], times$
+        """`out` [rows, out] = SiLU of the normed residual times the first half of `matrix` [2 * out, in], times
         that with the second half.
         """
         self._run(residual.scaled, residual, None, matrix, bias, out, len(matrix) // 2, NORMS=True, GATES=True)

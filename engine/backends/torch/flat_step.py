@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import chain, groupby
+from itertools import accumulate, chain, groupby
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -20,6 +20,7 @@ from engine.backends.torch.decoder import FlatStep
 from engine.backends.torch.paged_kv import BLOCK_SIZE
 from engine.batch import BatchRow
 
+ALIGNED_BYTES = 16
 MAX_RUNS = 4                # of prompts that are fresh, or go on: each is a launch a layer
 
 Numbers: TypeAlias = NDArray[np.int64]
@@ -110,16 +111,23 @@ class _Cargo:
     def bring(self, device: torch.device) -> None:
         self.tensors = [torch.empty(0)] * len(self.arrays)
         for kind in (np.int64, np.int32):
-            places = [place for place, array in enumerate(self.arrays) if array.dtype == kind]
-            if not places:
-                continue
-            whole = torch.from_numpy(np.concatenate([self.arrays[place] for place in places])).to(device)
-            pieces = whole.split([len(self.arrays[place]) for place in places])
-            for place, piece in zip(places, pieces, strict=True):
-                self.tensors[place] = piece
+            of_kind = [(place, array) for place, array in enumerate(self.arrays) if array.dtype == kind]
+            firsts = list(accumulate((_aligned(len(array), kind) for _, array in of_kind), initial=0))
+            whole = np.zeros(firsts.pop(), kind)
+            for (_, array), first in zip(of_kind, firsts, strict=True):
+                whole[first : first + len(array)] = array
+            there = torch.from_numpy(whole).to(device)
+            for (place, array), first in zip(of_kind, firsts, strict=True):
+                self.tensors[place] = there[first : first + len(array)]
 
     def __getitem__(self, place: int) -> Tensor:
         return self.tensors[place]
+
+
+def _aligned(length: int, kind: type[np.integer[Any]]) -> int:
+    """So many numbers reach to where the next may begin: kernels are compiled anew for each set of crooked pointers."""
+    step = ALIGNED_BYTES // np.dtype(kind).itemsize
+    return -(-length // step) * step
 
 
 def _spans(count: _Count, tables: Tensor, *, least_tokens: int) -> list[Span]:

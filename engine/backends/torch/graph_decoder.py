@@ -1,26 +1,30 @@
 """Steps of one token a sequence on CUDA, which most are, or of one and some proposed: the whole step is one graph,
-launched in one call.
+launched in one call, the choice of the next tokens included.
 
 Prompts take decoder.py's way. Here each token is a row (token_rows.py). Buffers are fixed; a graph is captured for each
-number of them of `BUCKETS` when it is first needed; missing ones are made up by some that work in a block of nobody's.
-On the engine's thread.
+number of them of `BUCKETS`, while nothing is asked or when it is first needed; missing ones are made up by some that
+work in a block of nobody's. On the engine's thread.
 
-Where all take their likeliest token and none is proposed, the next step is launched at once, as it is if nobody ends,
-comes or has something proposed. If it turns out otherwise, its rows that still run are right, and the others wrote
-where nobody reads before writing: behind the end of a sequence, in a block of its own; what comes to that block later
-comes later to the device, too.
+Where none is proposed, the next step is launched at once, as it is if nobody ends, comes or has something proposed. If
+it turns out otherwise, its rows that still run are right, and the others wrote where nobody reads before writing:
+behind the end of a sequence, in a block of its own; what comes to that block later comes later to the device, too.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
+import numpy as np
+import structlog
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from engine.backends.torch.decoder import Decoder
+from engine.backends.torch.device_sampler import NUM_FACTS, UNCERTAIN, DeviceSampler, draws_of
 from engine.backends.torch.graph_layers import GraphLayers
 from engine.backends.torch.paged_kv import BLOCK_SIZE, PagedKv
 from engine.backends.torch.token_rows import TokenRows, are_next_tokens
@@ -29,12 +33,28 @@ from engine.speculation import MAX_PROPOSED
 
 BUCKETS: Final = (1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 
+logger = structlog.get_logger(__name__)
+
+
+def most_rows(max_num_seqs: int) -> int:
+    """Of one token each, in a graph."""
+    return min(max(2 * max_num_seqs, 1 + MAX_PROPOSED), BUCKETS[-1])
+
+
+class _Kind(NamedTuple):
+    """Of a graph."""
+
+    size: int                                       # rows
+    are_each_anothers: bool                         # no two rows are of one sequence
+    draws: bool                                     # not all take the likeliest
+
 
 @dataclass(slots=True)
 class _Launched:
     """A step on its way."""
 
     size: int
+    draws: bool
     row_of: dict[int, int]                          # by slot: of its first token
     tokens_here: Tensor                             # int64, pinned; there once `is_done`
     is_done: torch.cuda.Event
@@ -48,10 +68,13 @@ class _Launched:
 
 
 class GraphDecoder:
-    def __init__(self, decoder: Decoder, kv: PagedKv, *, max_num_seqs: int, max_model_len: int) -> None:
+    def __init__(
+        self, decoder: Decoder, kv: PagedKv, sampler: DeviceSampler, *, max_num_seqs: int, max_model_len: int,
+        speculates: bool = False,
+    ) -> None:
         device = decoder.weights.embedding.device
         self._spare_block = kv.num_blocks - 1       # which no sequence gets
-        self._max_rows = min(max(2 * max_num_seqs, 1 + MAX_PROPOSED), BUCKETS[-1])      # of one token each
+        self._max_num_seqs, self._max_rows = max_num_seqs, most_rows(max_num_seqs)
         self._width = -(-max_model_len // BLOCK_SIZE)
         slots = max_num_seqs + 1                    # the last for rows that fill up
         self._tables_here = torch.full((slots, self._width), self._spare_block, dtype=torch.int32).pin_memory()
@@ -60,13 +83,18 @@ class GraphDecoder:
         self._tables_came = torch.cuda.Event()
         # Token ids, positions and slots; -1 - i in the place of an id: what the step before chose for its row i.
         self._inputs = torch.zeros(3, self._max_rows, dtype=torch.int32, device=device)
+        self._draws = torch.zeros(NUM_FACTS, self._max_rows, dtype=torch.float64, device=device)
         # What is copied asynchronously lies in turn in two places: one is still on its way while the other is written.
         self._inputs_here = [torch.zeros(3, self._max_rows, dtype=torch.int32).pin_memory() for _ in range(2)]
+        self._draws_here = [torch.zeros(NUM_FACTS, self._max_rows, dtype=torch.float64).pin_memory() for _ in range(2)]
         self._tokens_here = [torch.zeros(self._max_rows, dtype=torch.int64).pin_memory() for _ in range(2)]
         self._turn = 0
         self._ahead: _Launched | None = None        # the step after the last one, where it runs already
-        self._layers = GraphLayers(decoder, kv, self._tables, max_rows=self._max_rows)
-        self._graphs: dict[tuple[int, bool], torch.cuda.CUDAGraph] = {}     # by number of rows, and `are_each_anothers`
+        self._sampler = sampler
+        self._layers = GraphLayers(decoder, kv, self._tables, sampler, max_rows=self._max_rows)
+        self._graphs: dict[_Kind, torch.cuda.CUDAGraph] = {}
+        self._pool = torch.cuda.graph_pool_handle()         # they never run at once, and may share what they work in
+        self._to_prepare = self._kinds(speculates=speculates)
 
     def takes(self, rows: Sequence[BatchRow]) -> bool:
         return are_next_tokens(rows, self._max_rows)
@@ -77,23 +105,42 @@ class GraphDecoder:
         if self._ahead is not None:
             self._ahead.expected.pop(slot, None)
 
+    def prepare(self) -> bool:
+        """Capture one more of the graphs that a step may need. False: there are none left."""
+        kind = next((kind for kind in self._to_prepare if kind not in self._graphs), None)
+        if kind is None:
+            return False
+        self._ahead = None
+        self._bring(TokenRows([], [], []), kind, draws_of([]))
+        self._graphs[kind] = self._capture(kind)
+        return True
+
     def forward(self, rows: Sequence[BatchRow]) -> Tensor:
         """float32 logits [tokens, vocab], valid until the next call."""
         self._ahead = None
-        self._replay(TokenRows.of(rows), rows)
+        self._replay(TokenRows.of(rows), rows, None)
         return self._layers.logits[: sum(len(row.token_ids) for row in rows)]
 
-    def likeliest(self, rows: Sequence[BatchRow]) -> list[list[int]]:
-        """The likeliest token after each of every row's. The step after this one is launched before this one's tokens
-        are waited for: they are taken from the device, so that it need not stand still while Python thinks.
+    def choose(self, rows: Sequence[BatchRow]) -> list[list[int]] | None:
+        """The token after each of every row's; None where `DeviceSampler` takes not all of them, or is not certain of
+        all: `forward` has their logits. The step after this one is launched before this one's tokens are waited for:
+        they are taken from the device, so that it need not stand still while Python thinks.
         """
+        if not all(self._sampler.takes(row.sampling) for row in rows):
+            return None
+        draws = any(row.sampling is not None and not row.sampling.params.is_greedy for row in rows)
         ahead, self._ahead = self._ahead, None
-        launched = ahead if ahead is not None and ahead.is_of(rows) else self._replay(TokenRows.of(rows), rows)
+        if ahead is not None and ahead.is_of(rows) and ahead.draws is draws:
+            launched = ahead
+        else:
+            launched = self._replay(TokenRows.of(rows), rows, 0 if draws else None)
         following = self._launch_after(launched, rows) if self._can_go_on(rows) else None
         launched.is_done.synchronize()
         found: list[int] = launched.tokens_here[: launched.size].tolist()
         firsts = [launched.row_of[row.slot] for row in rows]
         tokens = [found[first : first + len(row.token_ids)] for first, row in zip(firsts, rows, strict=True)]
+        if any(UNCERTAIN in each for each in tokens):
+            return None
         if following is not None:
             following.expected = {
                 row.slot: (row.position + 1, token) for row, (token,) in zip(rows, tokens, strict=True)
@@ -114,21 +161,31 @@ class GraphDecoder:
             token_ids=[-1 - last.row_of[row.slot] for row in rows], positions=[row.position + 1 for row in rows],
             slots=[row.slot for row in rows],
         )
-        return self._replay(coming, rows)
+        return self._replay(coming, rows, 1 if last.draws else None)
 
-    def _replay(self, tokens: TokenRows, rows: Sequence[BatchRow]) -> _Launched:
-        size, kind = self._size(len(tokens.token_ids)), len(tokens.token_ids) == len(rows)
+    def _replay(self, tokens: TokenRows, rows: Sequence[BatchRow], num_ahead: int | None) -> _Launched:
+        """`num_ahead`: draws are for tokens so many places after the rows' next; None: all take the likeliest."""
+        num_tokens = len(tokens.token_ids)
+        kind = _Kind(self._size(num_tokens), num_tokens == len(rows), num_ahead is not None)
         self._bring_tables(rows)
-        self._inputs.copy_(self._fill_inputs(tokens, size), non_blocking=True)
-        self._turn = 1 - self._turn
+        self._bring(tokens, kind, draws_of(rows if kind.draws else [], num_ahead or 0))
         tokens_here, is_done = self._tokens_here[self._turn], torch.cuda.Event()
+        if kind not in self._graphs:
+            self._graphs[kind] = self._capture(kind)
         with torch.inference_mode():
-            if (size, kind) not in self._graphs:
-                self._graphs[size, kind] = self._capture(size, are_each_anothers=kind)
-            self._graphs[size, kind].replay()
-            tokens_here.copy_(self._layers.best, non_blocking=True)
+            self._graphs[kind].replay()
+            tokens_here.copy_(self._layers.said if kind.draws else self._layers.chosen, non_blocking=True)
         is_done.record()
-        return _Launched(size, tokens.firsts, tokens_here, is_done)
+        return _Launched(kind.size, kind.draws, tokens.firsts, tokens_here, is_done)
+
+    def _bring(self, tokens: TokenRows, kind: _Kind, draws: NDArray[np.float64]) -> None:
+        self._inputs.copy_(self._fill_inputs(tokens, kind.size), non_blocking=True)
+        if kind.draws:
+            draws_here = self._draws_here[self._turn]
+            draws_here.zero_()                              # who fills up takes the likeliest
+            draws_here.numpy()[:, : draws.shape[1]] = draws
+            self._draws.copy_(draws_here, non_blocking=True)
+        self._turn = 1 - self._turn
 
     def _fill_inputs(self, tokens: TokenRows, size: int) -> Tensor:
         """What is missing works in a block of nobody's."""
@@ -155,18 +212,34 @@ class GraphDecoder:
         self._tables.copy_(self._tables_here, non_blocking=True)
         self._tables_came.record()
 
-    def _capture(self, size: int, *, are_each_anothers: bool) -> torch.cuda.CUDAGraph:
-        def step() -> None:
-            self._layers.step(self._inputs[:, :size], are_each_anothers=are_each_anothers)
+    def _kinds(self, *, speculates: bool) -> list[_Kind]:
+        """Those that steps of any number of sequences need, and with proposals: what most steps are comes first."""
+        sizes = [size for size in BUCKETS if size < self._size(self._max_num_seqs)] + [self._size(self._max_num_seqs)]
+        kinds = [_Kind(size, True, draws) for size in sizes for draws in (False, True)]
+        if speculates:
+            more = sorted({*sizes, *(size for size in BUCKETS if size < self._max_rows), self._max_rows} - {1})
+            kinds += [_Kind(size, False, draws) for size in more for draws in (False, True)]
+        return kinds
 
-        chosen = self._layers.best.clone()          # which the step may begin with, and the rehearsal writes over
-        stream = torch.cuda.Stream()
-        stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):             # kernels are compiled and libraries warmed up outside of the graph
-            step()
-        torch.cuda.current_stream().wait_stream(stream)
-        self._layers.best.copy_(chosen)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            step()
+    def _capture(self, kind: _Kind) -> torch.cuda.CUDAGraph:
+        begun_s = time.monotonic()
+
+        def step() -> None:
+            self._layers.step(
+                self._inputs[:, : kind.size], self._draws if kind.draws else None,
+                are_each_anothers=kind.are_each_anothers,
+            )
+
+        with torch.inference_mode():
+            chosen = self._layers.chosen.clone()    # which the step may begin with, and the rehearsal writes over
+            stream = torch.cuda.Stream()
+            stream.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(stream):         # kernels are compiled and libraries warmed up outside of the graph
+                step()
+            torch.cuda.current_stream().wait_stream(stream)
+            self._layers.chosen.copy_(chosen)
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph, pool=self._pool):
+                step()
+        logger.debug("graph_captured", **kind._asdict(), seconds=round(time.monotonic() - begun_s, 3))
         return graph

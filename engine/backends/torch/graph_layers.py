@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from engine.backends.torch.decoder import Decoder
+from engine.backends.torch.device_sampler import DeviceSampler
 from engine.backends.torch.few_rows import MOST_ROWS, FewRowProducts, Residual
 from engine.backends.torch.kernels import Card, Likeliest, add_norm, enter, linear, rotate_and_write, silu_mul
 from engine.backends.torch.paged_attention import PagedAttention, Turning
@@ -30,7 +31,9 @@ class _Rows:
 
 
 class GraphLayers:
-    def __init__(self, decoder: Decoder, kv: PagedKv, tables: Tensor, *, max_rows: int) -> None:
+    def __init__(
+        self, decoder: Decoder, kv: PagedKv, tables: Tensor, sampler: DeviceSampler, *, max_rows: int
+    ) -> None:
         config, weights = decoder.config, decoder.weights
         dtype, device = weights.embedding.dtype, weights.embedding.device
         self._decoder = decoder
@@ -45,7 +48,8 @@ class GraphLayers:
         self._qkv = buffer((config.num_heads + 2 * kv_heads) * head_dim)
         self._mixed, self._activated = buffer(config.num_heads * head_dim), buffer(config.intermediate_size)
         self.logits = torch.empty(max_rows, config.vocab_size, dtype=torch.float32, device=device)
-        self.best = torch.zeros(max_rows, dtype=torch.int64, device=device)
+        self.chosen, self.said = (torch.zeros(max_rows, dtype=torch.int64, device=device) for _ in range(2))
+        self._sampler = sampler
         self._find_best = Likeliest(max_rows, config.vocab_size, device)
         card = Card.of(device)
         self._attend = PagedAttention(max_rows, config.num_heads, kv_heads, head_dim, card, device)
@@ -53,9 +57,10 @@ class GraphLayers:
         self._few = FewRowProducts(config.hidden_size, config.norm_eps, card, device) if is_plain else None
         self._residual = Residual.empty(config.hidden_size, dtype, device) if is_plain else None
 
-    def step(self, inputs: Tensor, *, are_each_anothers: bool) -> None:
+    def step(self, inputs: Tensor, draws: Tensor | None, *, are_each_anothers: bool) -> None:
         """`inputs` int32 [3, rows]: tokens, or -1 - i for what the last step chose for its row i; positions; slots.
-        Then `logits` float32 [rows, vocab] and `best` int64 [rows] are those behind each.
+        Then `logits` float32 [rows, vocab] are those behind each, and `chosen` int64 [rows] the likeliest tokens; with
+        `draws` those that are drawn, and `said` which of these are certain: see `DeviceSampler`.
         """
         tokens, positions, slots = inputs
         config, logits = self._decoder.config, self.logits[: len(tokens)]
@@ -68,14 +73,17 @@ class GraphLayers:
             logits.div_(config.logits_divisor)
         if config.final_softcap:
             logits.div_(config.final_softcap).tanh_().mul_(config.final_softcap)
-        self._find_best(logits, self.best)
+        if draws is None:
+            self._find_best(logits, self.chosen)
+        else:
+            self._sampler(logits, draws, self.chosen, self.said)
 
     def _joined(
         self, tokens: Tensor, rows: _Rows, logits: Tensor, few: FewRowProducts, residual: Residual
     ) -> None:
         config, weights, layers = self._decoder.config, self._decoder.weights, self._decoder.weights.layers
         qkv, activated = self._qkv[: len(tokens)], self._activated[: len(tokens)]
-        few.enter(tokens, self.best, weights.embedding, config.embedding_scale, layers[0].input_norm, residual)
+        few.enter(tokens, self.chosen, weights.embedding, config.embedding_scale, layers[0].input_norm, residual)
         next_norms = (*(layer.input_norm for layer in layers[1:]), weights.final_norm)
         for index, (layer, next_norm) in enumerate(zip(layers, next_norms, strict=True)):
             few.normed_product(residual, _plain(layer.qkv), layer.qkv_bias, qkv)
@@ -89,7 +97,7 @@ class GraphLayers:
         config, weights = self._decoder.config, self._decoder.weights
         hidden, normed = self._hidden[: len(tokens)], self._normed[: len(tokens)]
         activated = self._activated[: len(tokens)]
-        enter(tokens, self.best, weights.embedding, config.embedding_scale, hidden)
+        enter(tokens, self.chosen, weights.embedding, config.embedding_scale, hidden)
         result: Tensor | None = None
         for index, layer in enumerate(weights.layers):
             add_norm(result, hidden, layer.input_norm, normed, config.norm_eps)

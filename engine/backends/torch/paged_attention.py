@@ -23,7 +23,7 @@ KEYS_AT_ONCE = 64           # tokens that a program reads in one go: four blocks
 MAX_SPLITS = 16
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["table_width"])
 def _attend(
     qkv, cache, scales, tables, slots, positions, out, partial, sums, counters, table_width, scale, softcap, window,
     cosines, sines, q_weight, k_weight, half, eps,

@@ -93,7 +93,7 @@ def _rows_to_fp8(x, values, scales, SIZE: tl.constexpr, WIDTH: tl.constexpr, LAR
     tl.store(scales + row, scale)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["ROWS"])
 def _few_rows_8(
     x, values, scales, bias, out, ROWS, SIZE_OUT, SIZE_IN: tl.constexpr, TILE_ROWS: tl.constexpr,
     TILE_OUT: tl.constexpr, TILE_IN: tl.constexpr, BIASED: tl.constexpr,
@@ -119,7 +119,7 @@ def _few_rows_8(
     )
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["ROWS"])
 def _few_rows_4(
     x, values, scales, zeros, bias, out, ROWS, SIZE_OUT, SIZE_IN: tl.constexpr, GROUP: tl.constexpr,
     TILE_ROWS: tl.constexpr, TILE_OUT: tl.constexpr, BLOCKS: tl.constexpr, HALF: tl.constexpr, BIASED: tl.constexpr,

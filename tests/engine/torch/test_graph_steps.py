@@ -14,15 +14,19 @@ from engine.backends.torch.config import Attention, DecoderConfig, Rope
 from engine.backends.torch.decoder import Decoder
 from engine.backends.torch.flat_step import flatten
 from engine.backends.torch.paged_kv import PagedKv
+from engine.backends.torch.token_rows import as_far_as_right
 from engine.backends.torch.weights import LayerWeights, Weights
 from engine.batch import BatchRow, SamplingInput
 from engine.params import SamplingParams
+from engine.sampler import sample_row
+from engine.step_sampler import StepSampler
 
 pytest.importorskip("triton")
 if os.environ.get("TRITON_INTERPRET") != "1":
     pytest.skip("on CUDA, test_cuda.py has the graphs themselves", allow_module_level=True)
 
-from engine.backends.torch.graph_decoder import GraphDecoder
+from engine.backends.torch.device_sampler import DeviceSampler
+from engine.backends.torch.graph_decoder import GraphDecoder, most_rows
 
 CPU = torch.device("cpu")
 CONFIG = DecoderConfig(
@@ -49,10 +53,14 @@ def decoder(monkeypatch: pytest.MonkeyPatch) -> Decoder:
         ),
     )
     monkeypatch.setattr(
-        GraphDecoder, "_capture", lambda self, size, are_each_anothers: SimpleNamespace(
-            replay=lambda: self._layers.step(self._inputs[:, :size], are_each_anothers=are_each_anothers)
+        GraphDecoder, "_capture", lambda self, kind: SimpleNamespace(
+            replay=lambda: self._layers.step(
+                self._inputs[:, : kind.size], self._draws if kind.draws else None,
+                are_each_anothers=kind.are_each_anothers,
+            )
         ),
     )
+    monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: None)
 
     def matrix(*shape: int) -> torch.Tensor:
         return torch.randn(*shape, generator=CHANCE) * 0.15
@@ -70,10 +78,15 @@ def decoder(monkeypatch: pytest.MonkeyPatch) -> Decoder:
     return Decoder(CONFIG, weights, max_model_len=128)
 
 
-def _row(slot: int, tokens: list[int], position: int, num_proposed: int, blocks: list[int]) -> BatchRow:
-    sampling = SamplingInput(
-        params=SamplingParams(temperature=0.0), seed=0, token_ids=[], num_prompt_tokens=0
-    )
+GREEDY = SamplingParams(temperature=0.0)
+WARM = SamplingParams(temperature=0.9, top_k=5)
+
+
+def _row(
+    slot: int, tokens: list[int], position: int, num_proposed: int, blocks: list[int],
+    params: SamplingParams = GREEDY,
+) -> BatchRow:
+    sampling = SamplingInput(params=params, seed=slot, token_ids=tokens[: position + 1], num_prompt_tokens=3)
     return BatchRow(
         slot=slot, token_ids=tokens[position : position + 1 + num_proposed], position=position, block_table=blocks,
         sampling=sampling, num_proposed=num_proposed,
@@ -86,7 +99,8 @@ def _prompted(decoder: Decoder, *, quantises: bool) -> tuple[GraphDecoder, Paged
     prompts = [_row(0, TEXT, 0, 29, [5, 1]), _row(1, OTHER, 0, 13, [2])]
     for each in (kv, plain):
         decoder.forward(flatten(prompts, CPU, for_kernels=False), each)
-    return GraphDecoder(decoder, kv, max_num_seqs=3, max_model_len=128), plain
+    sampler = DeviceSampler(most_rows(3), CONFIG.vocab_size, CPU)
+    return GraphDecoder(decoder, kv, sampler, max_num_seqs=3, max_model_len=128, speculates=True), plain
 
 
 @pytest.mark.parametrize("quantises", [False, True])
@@ -101,7 +115,7 @@ def test_proposals_beside_single_tokens_while_their_blocks_change_hands(decoder:
         wanted = decoder.forward(flatten(rows, CPU, for_kernels=False), plain)
         torch.testing.assert_close(graphs.forward(rows), wanted, rtol=2e-3, atol=2e-3)
         best = wanted.argmax(dim=-1).tolist()
-        assert [token for each in graphs.likeliest(rows) for token in each] == best
+        assert [token for each in graphs.choose(rows) for token in each] == best
         for slot in (0, 1):
             graphs.forget(slot)
 
@@ -117,9 +131,61 @@ def test_what_was_launched_ahead_is_used_until_something_is_proposed(decoder: De
         ]
         assert (graphs._ahead is not None and graphs._ahead.is_of(rows)) is is_ahead
         best = decoder.forward(flatten(rows, CPU, for_kernels=False), plain).argmax(dim=-1).tolist()
-        found = graphs.likeliest(rows)
+        found = graphs.choose(rows)
         assert [token for each in found for token in each] == best
         texts[0] = [*texts[0][: len(texts[0]) - num_proposed], found[0][0]]
         texts[1].append(found[1][0])
         if num_proposed:
             graphs.forget(0)
+
+
+def test_what_is_drawn_is_launched_ahead_too_and_is_what_one_row_alone_draws(decoder: Decoder) -> None:
+    graphs, plain = _prompted(decoder, quantises=False)
+    texts = [TEXT[:31], OTHER[:15]]
+    for num_proposed, is_ahead in ((0, False), (0, True), (0, True), (2, False), (0, False), (0, True)):
+        texts[0] += [7] * num_proposed
+        rows = [
+            _row(0, texts[0], len(texts[0]) - 1 - num_proposed, num_proposed, [5, 1, 3], WARM),
+            _row(1, texts[1], len(texts[1]) - 1, 0, [2, 7]),
+        ]
+        assert (graphs._ahead is not None and graphs._ahead.is_of(rows)) is is_ahead
+        logits = decoder.forward(flatten(rows, CPU, for_kernels=False), plain).numpy()
+        wanted = [sample_row(logits[: 1 + num_proposed], rows[0]), sample_row(logits[1 + num_proposed :], rows[1])]
+        found = graphs.choose(rows)
+        assert found is not None
+        assert [as_far_as_right(row, each) for row, each in zip(rows, found, strict=True)] == wanted
+        texts[0] = [*texts[0][: len(texts[0]) - num_proposed], found[0][0]]
+        texts[1].append(found[1][0])
+        if num_proposed:
+            graphs.forget(0)
+
+
+def test_rows_for_the_processor_get_their_logits(decoder: Decoder) -> None:
+    graphs, plain = _prompted(decoder, quantises=False)
+    rows = [
+        _row(0, TEXT[:31], 30, 0, [5, 1], SamplingParams(temperature=0.9, repetition_penalty=1.3)),
+        _row(1, OTHER[:15], 14, 0, [2], WARM),
+    ]
+    assert graphs.choose(rows) is None
+    logits = graphs.forward(rows)
+    wanted = decoder.forward(flatten(rows, CPU, for_kernels=False), plain)
+    torch.testing.assert_close(logits, wanted, rtol=2e-3, atol=2e-3)
+    alone = [sample_row(logits.numpy()[[place]], row) for place, row in enumerate(rows)]
+    assert DeviceSampler(3, CONFIG.vocab_size, CPU).sample(logits, rows, StepSampler(CONFIG.vocab_size)) == alone
+
+
+def test_graphs_are_captured_one_by_one_until_none_is_left(decoder: Decoder) -> None:
+    """And what they are tried on is nobody's: nothing of a running sequence changes."""
+    graphs, plain = _prompted(decoder, quantises=False)
+    rows = [_row(0, TEXT, 30, 0, [5, 1])]
+    num_prepared = 0
+    while graphs.prepare():
+        num_prepared += 1
+    kinds = set(graphs._graphs)
+    assert num_prepared == len(kinds)
+    assert {kind.size for kind in kinds if kind.are_each_anothers} == {1, 2, 4}
+    assert {kind.size for kind in kinds if not kind.are_each_anothers} == {2, 4, 8, 16, 24, 32}
+    torch.testing.assert_close(
+        graphs.forward(rows), decoder.forward(flatten(rows, CPU, for_kernels=False), plain), rtol=2e-3, atol=2e-3
+    )
+    assert set(graphs._graphs) == kinds

@@ -1,0 +1,51 @@
+"""What later steps would wait for is prepared while nothing is asked, and only then."""
+
+import asyncio
+
+from engine.backends.scripted import Gate, ScriptedBackend
+from engine.batch import Batch
+from tests.engine.test_core import request, started
+
+
+class Preparing(ScriptedBackend):
+    """Has three pieces to prepare; notes what it did, in order."""
+
+    def __init__(self, gate: Gate) -> None:
+        super().__init__("some text", gate=gate)
+        self.done: list[str] = []
+        self.is_prepared = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+
+    def prepare(self) -> bool:
+        self.done.append("piece")
+        if self.done.count("piece") < 3:
+            return True
+        self._loop.call_soon_threadsafe(self.is_prepared.set)
+        return False
+
+    def _begin_step(self, batch: Batch) -> None:
+        self.done.append("step")
+        super()._begin_step(batch)
+
+
+async def test_all_of_it_and_then_the_thread_sleeps() -> None:
+    backend = Preparing(Gate())
+    async with started(backend) as inbox:
+        await asyncio.wait_for(backend.is_prepared.wait(), 10)
+        backend.gate.open()
+        inbox.submit(request("a", "a", max_tokens=2))
+        await inbox.last("a")
+    assert backend.done == ["piece"] * 3 + ["step"] * 2
+
+
+async def test_nothing_while_somebody_is_answered() -> None:
+    gate = Gate()
+    backend = Preparing(gate)
+    async with started(backend) as inbox:
+        inbox.submit(request("a", "a", max_tokens=3))
+        await asyncio.to_thread(gate.wait_until_held)
+        gate.open()
+        await inbox.last("a")
+        await asyncio.wait_for(backend.is_prepared.wait(), 10)
+    steps = [place for place, what in enumerate(backend.done) if what == "step"]
+    assert steps == list(range(steps[0], steps[0] + 3))
