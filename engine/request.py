@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from engine.batch import SamplingInput
 from engine.grammar_matcher import Grammar, GrammarMatcher
 from engine.params import SamplingParams
 
@@ -51,15 +52,21 @@ class Sequence:
     num_preemptions: int = 0
     last_token_s: float | None = None                      # when a step last brought tokens; None: there are none yet
     grammar: GrammarMatcher | None = None                  # has accepted all output tokens; outlives preemption
+    num_prompt_tokens: int = field(init=False)             # asked for several times a step
+    sampling: SamplingInput = field(init=False)            # of its rows that want a token
+
+    def __post_init__(self) -> None:
+        request = self.request
+        self.num_prompt_tokens = len(request.prompt_token_ids)
+        self.sampling = SamplingInput(
+            params=request.params, seed=request.seed, token_ids=self.token_ids,
+            num_prompt_tokens=self.num_prompt_tokens, grammar=self.grammar,
+        )
 
     @classmethod
     def of(cls, request: Request) -> Sequence:
         grammar = None if request.grammar is None else request.grammar.matcher()
         return cls(request, list(request.prompt_token_ids), grammar=grammar)
-
-    @property
-    def num_prompt_tokens(self) -> int:
-        return len(self.request.prompt_token_ids)
 
     @property
     def num_output_tokens(self) -> int:

@@ -147,6 +147,8 @@ class Scheduler:
 
     def long_row(self, batch: Batch) -> str:
         """The request whose prompt makes up more than half of a step; "" where none does."""
+        if batch.num_tokens == len(batch.rows):
+            return ""
         longest = max(batch.rows, key=lambda row: len(row.token_ids), default=None)
         if longest is None or len(longest.token_ids) < max(2, batch.num_tokens // 2 + 1):
             return ""
@@ -252,6 +254,8 @@ class Scheduler:
                 step.add_proposed(sequence, proposed_ids)
 
     def _note_cost(self, batch: Batch) -> None:
+        if not self._info.can_speculate:
+            return
         if batch.rows and all(row.sampling and len(row.token_ids) - row.num_proposed == 1 for row in batch.rows):
             num_proposed = [row.num_proposed for row in batch.rows]
             self._speculation.note_step(num_proposed, self._clock_s() - self._scheduled_s)

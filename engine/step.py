@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from engine.batch import BatchRow, SamplingInput
+from engine.batch import BatchRow
 from engine.request import Sequence
 
 
@@ -27,21 +27,24 @@ class Step:
     shares: dict[Sequence, Share] = field(default_factory=dict)
     num_prompt_tokens: int = 0                                 # given to those that lack more than one
     ends_prompt: bool = False                                  # one of those has no more to read
+    _cut: list[Sequence] = field(default_factory=list)         # whose prompts got less than they lack
 
     def share_out(self, sequence: Sequence, *, restored_blocks: Iterable[int] = ()) -> None:
         """A prompt too long for this step leaves a quarter to those behind it: a short one is served beside it."""
-        num_tokens = sequence.num_lacking_tokens
-        if num_tokens > self.budget:
+        num_tokens = num_lacking = sequence.num_lacking_tokens
+        if num_lacking > self.budget:
             num_tokens = self.budget - self.budget // 4 // self.block_size * self.block_size
+            self._cut.append(sequence)
         self.shares[sequence] = Share(num_tokens, list(restored_blocks))
         self.budget -= num_tokens
-        if sequence.num_lacking_tokens > 1:
+        if num_lacking > 1:
             self.num_prompt_tokens += num_tokens
-            self.ends_prompt |= num_tokens == sequence.num_lacking_tokens
+            self.ends_prompt |= num_tokens == num_lacking
 
     def give_back_spare(self) -> None:
         """What nobody came for goes to those whose prompts were cut."""
-        for sequence, share in self.shares.items():
+        for sequence in self._cut:
+            share = self.shares[sequence]
             num_more = min(self.budget, sequence.num_lacking_tokens - share.num_tokens)
             share.num_tokens += num_more
             self.budget -= num_more
@@ -58,22 +61,12 @@ def _row(sequence: Sequence, share: Share) -> BatchRow:
     assert sequence.slot is not None
     start = sequence.num_computed_tokens
     end = start + share.num_tokens
-    sampling = None
-    if end == len(sequence.token_ids):
-        request = sequence.request
-        sampling = SamplingInput(
-            params=request.params,
-            seed=request.seed,
-            token_ids=sequence.token_ids,
-            num_prompt_tokens=sequence.num_prompt_tokens,
-            grammar=sequence.grammar,
-        )
     return BatchRow(
         slot=sequence.slot,
         token_ids=sequence.token_ids[start:end] + share.proposed_ids,
         position=start,
         block_table=list(sequence.block_table),
         restored_blocks=share.restored_blocks,
-        sampling=sampling,
+        sampling=sequence.sampling if end == len(sequence.token_ids) else None,
         num_proposed=len(share.proposed_ids),
     )
