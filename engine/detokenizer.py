@@ -23,7 +23,10 @@ class Detokenizer:
         self._marks = {token_id: spelling.encode() for token_id, spelling in (marks or {}).items()}
         self._decoder = _Utf8Decoder(errors="replace")
 
-    def push(self, token_id: int) -> str:
-        """The text that this token completes: maybe none. Pieces join to what the whole would decode to."""
+    def push(self, *token_ids: int) -> str:
+        """The text that these tokens complete: maybe none. Pieces join to what the whole would decode to."""
+        return self._decoder.decode(b"".join(map(self._bytes, token_ids)))
+
+    def _bytes(self, token_id: int) -> bytes:
         mark = self._marks.get(token_id)
-        return self._decoder.decode(self._tokenizer.token_bytes(token_id) if mark is None else mark)
+        return self._tokenizer.token_bytes(token_id) if mark is None else mark

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
 from engine.backends.base import Tokenizer
@@ -49,6 +49,8 @@ class OutputProcessor:
         self._detokenizer = Detokenizer(tokenizer, marks)
         self._parser = parser
         self._stops = StopChecker(request.params.stop)
+        # Nothing is to be known of single tokens, so those that come together are one piece of text.
+        self._is_plain = parser is None and not request.params.stop and request.params.logprobs is None
         self._num_chars = 0                                              # of all that was written, shown or not
         self._num_chars_shown = 0
         self._num_output_tokens = 0
@@ -76,12 +78,15 @@ class OutputProcessor:
         if output.queue_position != self._queue_position:
             self._queue_position = output.queue_position
             self._wake()
-        for sampled in output.tokens:
-            self._add(sampled)
-            if self._stops.matched is not None:
-                self._finish(FinishReason.STOP)
-                self._end(FinishReason.STOP)
-                return
+        if self._is_plain:
+            self._add_text(output.tokens)
+        else:
+            for sampled in output.tokens:
+                self._add(sampled)
+                if self._stops.matched is not None:
+                    self._finish(FinishReason.STOP)
+                    self._end(FinishReason.STOP)
+                    return
         if output.finish_reason in _REASONS_TO_SHOW:
             self._end_text(is_cut=output.finish_reason is FinishReason.LENGTH)
             self._finish(output.finish_reason if self._stops.matched is None else FinishReason.STOP)
@@ -123,6 +128,13 @@ class OutputProcessor:
     @property
     def _has_ended(self) -> bool:
         return self._finish_reason is not None or self._error is not None
+
+    def _add_text(self, tokens: Sequence[SampledToken]) -> None:
+        self._num_tokens += len(tokens)
+        self._num_output_tokens += len(tokens)
+        text = self._detokenizer.push(*(sampled.token_id for sampled in tokens))
+        self._num_chars += len(text)
+        self._show(text)
 
     def _add(self, sampled: SampledToken) -> None:
         self._num_tokens += 1

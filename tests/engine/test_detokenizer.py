@@ -60,3 +60,9 @@ def test_pieces_of_any_bytes_are_what_the_whole_decodes_to_but_for_an_unfinished
     text = "".join(pieces_of(data))
     assert data.decode(errors="replace") in (text, text + "\ufffd")
     text.encode()
+
+
+@given(st.binary(max_size=40), st.integers(0, 40))
+def test_tokens_that_come_together_have_the_text_that_they_have_one_by_one(data: bytes, cut: int) -> None:
+    detokenizer = Detokenizer(ByteTokenizer())
+    assert detokenizer.push(*data[:cut]) + detokenizer.push(*data[cut:]) == "".join(pieces_of(data))

@@ -23,12 +23,14 @@ from engine.request import FinishReason, Request
 class Answer:
     """A processor with what the core would tell it, and what it told the core."""
 
-    def __init__(self, *stop: str, parser: Parser | None = None, pace: ReadingPace | None = None) -> None:
+    def __init__(
+        self, *stop: str, parser: Parser | None = None, pace: ReadingPace | None = None, logprobs: int | None = None
+    ) -> None:
         self.ended_for: list[FinishReason] = []
         request = Request(
             request_id="r",
             prompt_token_ids=(1, 2, 3),
-            params=SamplingParams(stop=stop),
+            params=SamplingParams(stop=stop, logprobs=logprobs),
             seed=0,
             max_tokens=100,
             arrival_s=0.0,
@@ -190,7 +192,7 @@ async def test_places_in_the_queue_are_told_until_it_runs() -> None:
 
 
 async def test_logprobs_are_merged_and_none_is_lost() -> None:
-    answer = Answer()
+    answer = Answer(logprobs=1)
     answer.tell("a", logprobs=True)
     answer.tell("ñ", FinishReason.STOP, logprobs=True)
     (delta,) = await answer.all()
