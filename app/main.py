@@ -14,6 +14,7 @@ import socket
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 import uvicorn
 from fastapi import FastAPI
@@ -21,7 +22,7 @@ from starlette.middleware.gzip import GZipMiddleware
 
 from app.api import bench, chats, health, hub, metrics, people
 from app.api.errors import install_error_handlers
-from app.api.openai import openai_app, without_prefix
+from app.api.openai import OpenAIFirst, openai_app, without_prefix
 from app.door.gate import Gate
 from app.heads import BoundedHeads
 from app.hosts import HostPolicy
@@ -57,9 +58,10 @@ def create_app(settings: Settings, *, loader: Loader = load_engine) -> FastAPI:
     faces = (health, metrics, chats, hub, bench, people)
     for router in (*(each.router for each in faces), without_prefix):
         app.include_router(router)
-    app.mount("/v1", openai_app(services))
-    app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=5)      # leaves event streams alone
+    packing = partial(GZipMiddleware, minimum_size=1000, compresslevel=5)       # leaves event streams alone
+    app.add_middleware(packing)
     app.add_middleware(PackOnce)
+    app.add_middleware(OpenAIFirst, packing(openai_app()))
     body_limits = {IMPORT_PATH: settings.import_max_bytes, UPLOAD_PATH: MAX_UPLOAD_BYTES}
     app.add_middleware(Gate, services.accounts, HostPolicy(settings), client_owner, body_limits)    # last: outermost
     install(app, services)      # mounts NiceGUI at /, behind all that stands above

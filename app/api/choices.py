@@ -1,61 +1,47 @@
-"""The n answers of one API request: run side by side, merged into one stream, counted together."""
+"""The n answers of one API request: run side by side, sent as one stream, counted together."""
 
 from __future__ import annotations
 
 import asyncio
 import random
 import time
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, TypeAlias
+
+from pydantic_core import to_json
 
 from app.services.engines import EngineRegistry
 from engine.engine import Delta, Engine, TokenLogprob, ToolCallDelta, Usage
 from engine.request import FinishReason
 
-SILENCE_S = 10.0        # nothing said for so long, while queued or reading a long prompt: time for a ping
 LOWEST_LOGPROB = -9999.0        # what OpenAI writes for minus infinity, which JSON cannot hold
 
 Ask: TypeAlias = Callable[[Engine], AsyncGenerator[Delta, None]]
-Piece: TypeAlias = tuple[int, Delta] | None        # (choice, delta); None: SILENCE_S without one
+Take: TypeAlias = Callable[[int, Delta], Awaitable[None]]       # (choice, delta)
 
 
-async def answer(engines: EngineRegistry, model_id: str, asks: Sequence[Ask]) -> AsyncGenerator[Piece, None]:
-    """All choices' deltas as they come. Closing it lets the engine go of every one; the first error ends all."""
-    pieces: asyncio.Queue[tuple[int, Delta | asyncio.Task[None]]] = asyncio.Queue()
-
-    async def run(index: int, ask: Ask) -> None:
-        async with engines.acquire(model_id) as engine, aclosing(ask(engine)) as deltas:
-            async for delta in deltas:
-                pieces.put_nowait((index, delta))
-
-    tasks = [asyncio.create_task(run(index, ask)) for index, ask in enumerate(asks)]
-    for index, task in enumerate(tasks):
-        task.add_done_callback(partial(_put, pieces, index))
-    num_running = len(tasks)
+async def answer(engines: EngineRegistry, model_id: str, asks: Sequence[Ask], take: Take) -> None:
+    """Gives `take` all choices' deltas as they come. Cancelling it lets the engine go of every one; the first error
+    ends all.
+    """
+    if len(asks) == 1:
+        await _answer_one(engines, model_id, 0, asks[0], take)
+        return
+    tasks = [asyncio.create_task(_answer_one(engines, model_id, *ask, take)) for ask in enumerate(asks)]
     try:
-        while num_running:
-            try:
-                async with asyncio.timeout(SILENCE_S):
-                    index, piece = await pieces.get()
-            except TimeoutError:
-                yield None
-                continue
-            if isinstance(piece, Delta):
-                yield index, piece
-            else:
-                piece.result()
-                num_running -= 1
+        await asyncio.gather(*tasks)
     finally:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _put(pieces: asyncio.Queue[tuple[int, Delta | asyncio.Task[None]]], index: int, ended: asyncio.Task[None]) -> None:
-    pieces.put_nowait((index, ended))
+async def _answer_one(engines: EngineRegistry, model_id: str, index: int, ask: Ask, take: Take) -> None:
+    async with engines.acquire(model_id) as engine, aclosing(ask(engine)) as deltas:
+        async for delta in deltas:
+            await take(index, delta)
 
 
 @dataclass(slots=True)
@@ -83,13 +69,13 @@ class Choice:
         self.usage = delta.usage or self.usage
 
 
-async def collect(pieces: AsyncGenerator[Piece, None], num_choices: int) -> list[Choice]:
-    choices = [Choice() for _ in range(num_choices)]
-    async with aclosing(pieces):
-        async for piece in pieces:
-            if piece is not None:
-                index, delta = piece
-                choices[index].add(delta)
+async def collect(engines: EngineRegistry, model_id: str, asks: Sequence[Ask]) -> list[Choice]:
+    choices = [Choice() for _ in asks]
+
+    async def take(index: int, delta: Delta) -> None:
+        choices[index].add(delta)
+
+    await answer(engines, model_id, asks, take)
     return choices
 
 
@@ -107,16 +93,20 @@ def usage_body(usages: Sequence[Usage], *, num_choices_a_prompt: int) -> dict[st
     }
 
 
-async def from_first(first: Piece, rest: AsyncGenerator[Piece, None]) -> AsyncGenerator[Piece, None]:
-    yield first
-    async for piece in rest:
-        yield piece
-
-
 def new_head(prefix: str, kind: str, model_id: str) -> dict[str, Any]:
     """What all chunks of an answer share."""
     answer_id = f"{prefix}-{random.getrandbits(128):032x}"
     return {"id": answer_id, "object": kind, "created": int(time.time()), "model": model_id}
+
+
+class Chunks:
+    """Events of one answer: what all share is written once."""
+
+    def __init__(self, head: Mapping[str, Any]) -> None:
+        self._opening = b"data: " + to_json(head)[:-1] + b',"choices":['
+
+    def of(self, choice: Mapping[str, Any]) -> bytes:
+        return self._opening + to_json(choice) + b"]}\n\n"
 
 
 def logprob_of(token: TokenLogprob) -> float:

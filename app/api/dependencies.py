@@ -1,6 +1,7 @@
 """What routes ask for: the services, who is asking, and the body as plain JSON values.
 
-All are coroutines: of a plain function FastAPI would have a thread made or woken, for each request.
+Routes under /v1 call the functions; FastAPI's routes name the types below. All are coroutines: of a plain function
+FastAPI would have a thread made or woken, for each request.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from store.tables import User, UserRole
 MAX_COMMAS = 250_000        # millions of tiny values would keep the event loop for seconds, and take gigabytes
 
 
-async def _services(request: Request) -> Services:
+async def services_of(request: Request) -> Services:
     services: Services = request.app.state.services
     return services
 
 
-async def _user(request: Request) -> User:
+async def user_of(request: Request) -> User:
     """`app.door` has found out who it is, and refuses who it does not know; this only states it once more."""
     user: User | None = request.state.user
     if user is None:
@@ -32,7 +33,7 @@ async def _user(request: Request) -> User:
     return user
 
 
-async def _json_object(request: Request) -> dict[str, Any]:
+async def json_object(request: Request) -> dict[str, Any]:
     """Strict JSON: no NaN, no lone surrogates, no bottomless nesting; else InvalidRequest. Its size is bounded."""
     text = await request.body()
     if text.count(b",") > MAX_COMMAS:
@@ -46,7 +47,7 @@ async def _json_object(request: Request) -> dict[str, Any]:
     return body
 
 
-CurrentUser = Annotated[User, Depends(_user)]
+CurrentUser = Annotated[User, Depends(user_of)]
 
 
 async def _admin(user: CurrentUser) -> User:
@@ -55,6 +56,6 @@ async def _admin(user: CurrentUser) -> User:
     return user
 
 
-ServicesOf = Annotated[Services, Depends(_services)]
+ServicesOf = Annotated[Services, Depends(services_of)]
 Admin = Annotated[User, Depends(_admin)]
-JsonObject = Annotated[dict[str, Any], Depends(_json_object)]
+JsonObject = Annotated[dict[str, Any], Depends(json_object)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -9,6 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
+from starlette.types import ExceptionHandler
 
 from app.errors import AppError, InvalidInput, ModelNotFound, error_body, said, status_of
 from app.language import in_language, language_named
@@ -21,16 +23,6 @@ _HTTP_ERROR_TYPES = {401: "authentication_error", 403: "permission_error", 404: 
 
 class ClientDisconnected(Exception):
     """Nobody is left to answer."""
-
-
-def install_error_handlers(app: FastAPI) -> None:
-    app.add_exception_handler(AppError, _answer_known)
-    app.add_exception_handler(EngineError, _answer_known)
-    app.add_exception_handler(HTTPException, _answer_http)
-    app.add_exception_handler(RequestValidationError, _answer_invalid)
-    app.add_exception_handler(ClientDisconnected, _answer_nobody)      # while waiting for the answer
-    app.add_exception_handler(ClientDisconnect, _answer_nobody)        # while sending the body
-    app.add_exception_handler(Exception, _answer_unknown)       # starlette logs the traceback
 
 
 def body_of(error: Exception) -> dict[str, Any]:
@@ -82,3 +74,19 @@ def _answer_nobody(request: Request, error: Exception) -> Response:
 
 def _answer_unknown(request: Request, error: Exception) -> JSONResponse:
     return JSONResponse(body_of(error), 500)
+
+
+ERROR_HANDLERS: Mapping[Any, ExceptionHandler] = {
+    AppError: _answer_known,
+    EngineError: _answer_known,
+    HTTPException: _answer_http,
+    RequestValidationError: _answer_invalid,
+    ClientDisconnected: _answer_nobody,         # while waiting for the answer
+    ClientDisconnect: _answer_nobody,           # while sending the body
+}
+
+
+def install_error_handlers(app: FastAPI) -> None:
+    for kind, answer in ERROR_HANDLERS.items():
+        app.add_exception_handler(kind, answer)
+    app.add_exception_handler(Exception, _answer_unknown)       # starlette logs the traceback

@@ -1,34 +1,80 @@
-"""The application under /v1: OpenAI's routes, and every error there in OpenAI's shape, unknown routes included."""
+"""What stands under /v1: OpenAI's routes, and every error there in OpenAI's shape, unknown routes included.
+
+Plain ASGI, ahead of everything else behind the door: what a request and each piece of its answer take the event loop,
+an engine's thread in this process waits for. `python -m tests.benchmarks.loop` measures it.
+"""
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Depends, FastAPI, Request
-from starlette.exceptions import HTTPException
-from starlette.types import Receive, Scope, Send
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
 
-from app.api import openai_chat, openai_completions, openai_embeddings, openai_models
-from app.api.errors import install_error_handlers
-from app.services.container import Services
+from fastapi import APIRouter
+from starlette.exceptions import HTTPException
+from starlette.middleware.exceptions import ExceptionMiddleware
+from starlette.requests import Request
+from starlette.routing import Route, Router
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from app.api.errors import ERROR_HANDLERS
+from app.api.openai_chat import create_chat_completion
+from app.api.openai_completions import create_completion
+from app.api.openai_embeddings import create_embeddings
+from app.api.openai_models import get_model, list_models
 from engine.remote import via
 
-_ROUTES = "/v1/chat/completions, /v1/completions, /v1/embeddings, /v1/models and /v1/models/{id}"
+FOLDER = "/v1/"
 LOOP_DETECTED = 508
 _METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
+_ROUTES = "/v1/chat/completions, /v1/completions, /v1/embeddings, /v1/models and /v1/models/{id}"
+
+Answer: TypeAlias = Callable[[Request], Awaitable[ASGIApp]]
 
 without_prefix = APIRouter()        # stands at the root, for base URLs that lack the /v1, or a path after it
 
 
-def openai_app(services: Services) -> FastAPI:
-    app = FastAPI(openapi_url=None, redirect_slashes=False, dependencies=[Depends(_comes_by)])
-    app.state.services = services
-    for module in (openai_chat, openai_completions, openai_embeddings, openai_models):
-        app.include_router(module.router)
-    app.router.default = _unknown
-    install_error_handlers(app)
-    return app
+def openai_app() -> ASGIApp:
+    """Finds its services in `scope["app"]`, as FastAPI's routes do."""
+    routes = [
+        _route("POST", "chat/completions", create_chat_completion),
+        _route("POST", "completions", create_completion),
+        _route("POST", "embeddings", create_embeddings),
+        _route("GET", "models", list_models),
+        _route("GET", "models/{model_id:path}", get_model),
+    ]
+    return ExceptionMiddleware(Router(routes, redirect_slashes=False, default=_unknown), ERROR_HANDLERS)
 
 
-async def _comes_by(request: Request) -> None:
+class OpenAIFirst:
+    """ASGI: what is asked under /v1 goes to `openai`, all else on."""
+
+    def __init__(self, app: ASGIApp, openai: ASGIApp) -> None:
+        self._app = app
+        self._openai = openai
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        is_openai = scope["type"] == "http" and scope["path"].startswith(FOLDER)
+        await (self._openai if is_openai else self._app)(scope, receive, send)
+
+
+def _route(method: str, path: str, answer: Answer) -> Route:
+    route = Route(f"{FOLDER}{path}", _Endpoint(answer), methods=[method])
+    route.methods = {method}        # not HEAD as well
+    return route
+
+
+class _Endpoint:
+    def __init__(self, answer: Answer) -> None:
+        self._answer = answer
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        _check_way(request)
+        response = await self._answer(request)
+        await response(scope, receive, send)
+
+
+def _check_way(request: Request) -> None:
     """One of our own, which came back over a connection to here, would be asked on and on."""
     if not via.take_in(request.headers.get(via.HEADER, "")):
         raise HTTPException(LOOP_DETECTED, "This Inglenook was asked by itself. Remove the connection that leads here.")

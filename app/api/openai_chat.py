@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterator, Sequence
-from contextlib import aclosing
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from fastapi import APIRouter, Request
-from fastapi.responses import JSONResponse, Response
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp
 
-from app.api.choices import Ask, Choice, Piece, answer, collect, from_first, logprob_of, new_head, usage_body
-from app.api.dependencies import CurrentUser, JsonObject, ServicesOf
+from app.api.choices import Ask, Choice, Chunks, answer, collect, logprob_of, new_head, usage_body
+from app.api.dependencies import json_object, services_of, user_of
 from app.api.openai_formats import parse_format
 from app.api.openai_messages import parse_messages
 from app.api.openai_parameters import Int, Parameters, answer_length
 from app.api.openai_tools import call_body, call_piece, parse_tools
-from app.api.sse import PING, EventStream, event, unless_disconnected
+from app.api.sse import Emit, EventStream, event, unless_disconnected
+from app.services.engines import EngineRegistry
 from engine.engine import ChatRequest, Delta, TokenLogprob, Usage
 from engine.errors import InvalidRequest
-
-router = APIRouter()
 
 
 class ChatParameters(Parameters):
@@ -43,10 +42,8 @@ class ChatParameters(Parameters):
         return None
 
 
-@router.post("/chat/completions")
-async def create_chat_completion(
-    request: Request, body: JsonObject, user: CurrentUser, services: ServicesOf
-) -> Response:
+async def create_chat_completion(request: Request) -> ASGIApp:
+    body, user, services = await json_object(request), await user_of(request), await services_of(request)
     parameters = ChatParameters.parse(body)
     messages = parse_messages(body.get("messages"))
     offered = parse_tools(body)
@@ -55,8 +52,8 @@ async def create_chat_completion(
         max_tokens=parameters.length, logprobs=parameters.num_logprobs, grammar=parse_format(body)
     )
     model_id = await services.models.known_id(parameters.model)
-    requests = [
-        ChatRequest(
+    asks = [
+        _ask(ChatRequest(
             messages=messages,
             params=params,
             user=user.id,
@@ -65,16 +62,14 @@ async def create_chat_completion(
             must_call=offered.must_call,
             strict_tools=offered.strict,
             parallel_tool_calls=offered.parallel_tool_calls,
-        )
+        ))
         for params in sampling
     ]
-    pieces = answer(services.engines, model_id, [_ask(asked) for asked in requests])
     if not parameters.stream:
-        choices = await unless_disconnected(request, collect(pieces, len(requests)))
+        choices = await unless_disconnected(request.receive, collect(services.engines, model_id, asks))
         return JSONResponse(_whole(choices, new_head("chatcmpl", "chat.completion", model_id)))
-    first = await unless_disconnected(request, anext(pieces))       # what is wrong from the start still gets its status
     head = new_head("chatcmpl", "chat.completion.chunk", model_id)
-    return EventStream(_chunks(first, pieces, head, len(requests), parameters.includes_usage))
+    return _stream(services.engines, model_id, asks, head, parameters.includes_usage)
 
 
 def _ask(request: ChatRequest) -> Ask:
@@ -118,30 +113,33 @@ def _message(choice: Choice) -> dict[str, Any]:
     return message
 
 
-async def _chunks(
-    first: Piece, pieces: AsyncGenerator[Piece, None], head: dict[str, Any], num_choices: int, includes_usage: bool
-) -> AsyncGenerator[bytes, None]:
+def _stream(
+    engines: EngineRegistry, model_id: str, asks: Sequence[Ask], head: dict[str, Any], includes_usage: bool
+) -> EventStream:
     """As clients expect it: the role once, the text, one last empty delta with the reason; then the usage."""
     if includes_usage:
         head = head | {"usage": None}
-    usages = [Usage()] * num_choices
-    async with aclosing(pieces):
-        for index in range(num_choices):
-            yield event(_chunk(head, index, {"role": "assistant", "content": ""}))
-        async for piece in from_first(first, pieces):
-            if piece is None:
-                yield PING
-                continue
-            index, delta = piece
-            logprobs = _logprobs(delta.logprobs)
+    chunks = Chunks(head)
+    usages = [Usage()] * len(asks)
+
+    async def write(emit: Emit) -> None:
+        async def take(index: int, delta: Delta) -> None:
+            events, logprobs = [], _logprobs(delta.logprobs)
             for content in _contents_of(delta):
-                yield event(_chunk(head, index, content, logprobs=logprobs))
+                events.append(chunks.of(_choice(index, content, logprobs=logprobs)))
                 logprobs = None
             if delta.finish_reason is not None:
                 usages[index] = delta.usage or Usage()
-                yield event(_chunk(head, index, {}, finish_reason=delta.finish_reason))
-    if includes_usage:
-        yield event(head | {"choices": [], "usage": usage_body(usages, num_choices_a_prompt=num_choices)})
+                events.append(chunks.of(_choice(index, {}, finish_reason=delta.finish_reason)))
+            await emit(b"".join(events))
+
+        await answer(engines, model_id, asks, take)
+        if includes_usage:
+            usage = usage_body(usages, num_choices_a_prompt=len(asks))
+            await emit(event(head | {"choices": [], "usage": usage}))
+
+    roles = (chunks.of(_choice(index, {"role": "assistant", "content": ""})) for index in range(len(asks)))
+    return EventStream(write, opening=b"".join(roles))
 
 
 def _contents_of(delta: Delta) -> Iterator[dict[str, Any]]:
@@ -155,15 +153,14 @@ def _contents_of(delta: Delta) -> Iterator[dict[str, Any]]:
         yield {"tool_calls": [call_piece(piece)]}
 
 
-def _chunk(
-    head: dict[str, Any],
+def _choice(
     index: int,
     delta: dict[str, Any],
     *,
     logprobs: dict[str, Any] | None = None,
     finish_reason: str | None = None,
 ) -> dict[str, Any]:
-    return head | {"choices": [{"index": index, "delta": delta, "logprobs": logprobs, "finish_reason": finish_reason}]}
+    return {"index": index, "delta": delta, "logprobs": logprobs, "finish_reason": finish_reason}
 
 
 def _logprobs(tokens: Sequence[TokenLogprob]) -> dict[str, Any] | None:

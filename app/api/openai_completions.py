@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from fastapi import APIRouter, Request
-from fastapi.responses import JSONResponse, Response
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp
 
-from app.api.choices import Ask, Choice, Piece, answer, collect, from_first, logprob_of, new_head, usage_body
-from app.api.dependencies import CurrentUser, JsonObject, ServicesOf
+from app.api.choices import Ask, Choice, Chunks, answer, collect, logprob_of, new_head, usage_body
+from app.api.dependencies import json_object, services_of, user_of
 from app.api.openai_formats import parse_format
 from app.api.openai_parameters import Int, Parameters, answer_length
-from app.api.sse import PING, EventStream, event, unless_disconnected
-from engine.engine import TokenLogprob, Usage
+from app.api.sse import Emit, EventStream, event, unless_disconnected
+from app.services.engines import EngineRegistry
+from engine.engine import Delta, TokenLogprob, Usage
 from engine.errors import InvalidRequest
 from engine.params import MAX_LOGPROBS, SamplingParams
 
@@ -23,9 +24,6 @@ MAX_ANSWERS = 64            # prompts times n
 
 Prompt: TypeAlias = str | list[int]
 
-router = APIRouter()
-
-
 class CompletionParameters(Parameters):
     logprobs: Int | None = None
     best_of: Int | None = None
@@ -33,8 +31,8 @@ class CompletionParameters(Parameters):
     suffix: str | None = None
 
 
-@router.post("/completions")
-async def create_completion(request: Request, body: JsonObject, user: CurrentUser, services: ServicesOf) -> Response:
+async def create_completion(request: Request) -> ASGIApp:
+    body, user, services = await json_object(request), await user_of(request), await services_of(request)
     parameters = CompletionParameters.parse(body)
     _refuse_what_is_not_here(parameters)
     prompts = _prompts(body.get("prompt"))
@@ -47,13 +45,11 @@ async def create_completion(request: Request, body: JsonObject, user: CurrentUse
     )
     model_id = await services.models.known_id(parameters.model)
     asks = [_ask(prompt, params, user.id) for prompt in prompts for params in sampling]
-    pieces = answer(services.engines, model_id, asks)
     head = new_head("cmpl", "text_completion", model_id)
     if not parameters.stream:
-        choices = await unless_disconnected(request, collect(pieces, len(asks)))
+        choices = await unless_disconnected(request.receive, collect(services.engines, model_id, asks))
         return JSONResponse(_whole(choices, head, num_choices))
-    first = await unless_disconnected(request, anext(pieces))
-    return EventStream(_chunks(first, pieces, head, len(asks), num_choices, parameters.includes_usage))
+    return _stream(services.engines, model_id, asks, head, num_choices, parameters.includes_usage)
 
 
 def _ask(prompt: Prompt, params: SamplingParams, user_id: str) -> Ask:
@@ -82,7 +78,7 @@ def _prompts(prompt: Any) -> list[Prompt]:
 
 
 def _is_tokens(prompt: Any) -> bool:
-    return isinstance(prompt, list) and bool(prompt) and all(type(token) is int and token >= 0 for token in prompt)
+    return isinstance(prompt, list) and set(map(type, prompt)) == {int} and min(prompt) >= 0
 
 
 def _whole(choices: Sequence[Choice], head: dict[str, Any], num_choices_a_prompt: int) -> dict[str, Any]:
@@ -100,36 +96,41 @@ def _whole(choices: Sequence[Choice], head: dict[str, Any], num_choices_a_prompt
     }
 
 
-async def _chunks(
-    first: Piece,
-    pieces: AsyncGenerator[Piece, None],
+def _stream(
+    engines: EngineRegistry,
+    model_id: str,
+    asks: Sequence[Ask],
     head: dict[str, Any],
-    num_answers: int,
     num_choices_a_prompt: int,
     includes_usage: bool,
-) -> AsyncGenerator[bytes, None]:
+) -> EventStream:
     if includes_usage:
         head = head | {"usage": None}
-    usages = [Usage()] * num_answers
-    num_chars = [0] * num_answers
-    async with aclosing(pieces):
-        async for piece in from_first(first, pieces):
-            if piece is None:
-                yield PING
-                continue
-            index, delta = piece
-            if delta.text or delta.logprobs or delta.finish_reason:
-                choice = {
-                    "index": index,
-                    "text": delta.text,
-                    "logprobs": _logprobs(delta.logprobs, num_chars[index]),
-                    "finish_reason": delta.finish_reason,
-                }
-                num_chars[index] += len(delta.text)
-                yield event(head | {"choices": [choice]})
+    chunks = Chunks(head)
+    usages = [Usage()] * len(asks)
+    num_chars = [0] * len(asks)
+
+    async def write(emit: Emit) -> None:
+        async def take(index: int, delta: Delta) -> None:
             usages[index] = delta.usage or usages[index]
-    if includes_usage:
-        yield event(head | {"choices": [], "usage": usage_body(usages, num_choices_a_prompt=num_choices_a_prompt)})
+            if not (delta.text or delta.logprobs or delta.finish_reason):
+                await emit(b"")
+                return
+            choice = {
+                "index": index,
+                "text": delta.text,
+                "logprobs": _logprobs(delta.logprobs, num_chars[index]),
+                "finish_reason": delta.finish_reason,
+            }
+            num_chars[index] += len(delta.text)
+            await emit(chunks.of(choice))
+
+        await answer(engines, model_id, asks, take)
+        if includes_usage:
+            usage = usage_body(usages, num_choices_a_prompt=num_choices_a_prompt)
+            await emit(event(head | {"choices": [], "usage": usage}))
+
+    return EventStream(write)
 
 
 def _logprobs(tokens: Sequence[TokenLogprob], offset: int) -> dict[str, Any] | None:

@@ -7,12 +7,12 @@ import base64
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal, TypeAlias
 
-from fastapi import APIRouter, Request
-from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import to_json
+from starlette.requests import Request
+from starlette.responses import Response
 
-from app.api.dependencies import CurrentUser, JsonObject, ServicesOf
+from app.api.dependencies import json_object, services_of, user_of
 from app.api.openai_parameters import Int, validate
 from app.api.sse import unless_disconnected
 from app.services.engines import EngineRegistry
@@ -22,8 +22,6 @@ from engine.errors import InvalidRequest
 MAX_INPUTS = 2048           # as OpenAI documents this route
 
 Input: TypeAlias = str | list[int]
-
-router = APIRouter()
 
 
 class EmbeddingParameters(BaseModel):
@@ -37,15 +35,15 @@ class EmbeddingParameters(BaseModel):
     user: str | None = None         # accepted; who shares the model fairly is known by the key
 
 
-@router.post("/embeddings")
-async def create_embeddings(request: Request, body: JsonObject, user: CurrentUser, services: ServicesOf) -> Response:
+async def create_embeddings(request: Request) -> Response:
+    body, user, services = await json_object(request), await user_of(request), await services_of(request)
     if not body.get("model"):
         raise InvalidRequest("Say which model: GET /v1/models lists them.", param="model")
     parameters = validate(EmbeddingParameters, body)
     inputs = _inputs(body.get("input"))
     model_id = await services.models.known_id(parameters.model)
     work = _embed(services.engines, model_id, inputs, dimensions=parameters.dimensions, user_id=user.id)
-    embeddings = await unless_disconnected(request, work)
+    embeddings = await unless_disconnected(request.receive, work)
     as_base64 = parameters.encoding_format == "base64"
     content = await asyncio.to_thread(_body, embeddings, model_id, as_base64=as_base64)      # megabytes, at times
     return Response(content, media_type="application/json")

@@ -4,28 +4,29 @@ from __future__ import annotations
 
 from typing import Any
 
-from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import JSONResponse
 
-from app.api.dependencies import CurrentUser, ServicesOf
+from app.api.dependencies import services_of, user_of
 from app.services.container import Services
 from app.services.model_settings import ModelSettings
 from store.tables import Model
 
-router = APIRouter()
 
-
-@router.get("/models")
-async def list_models(user: CurrentUser, services: ServicesOf) -> dict[str, Any]:
-    return {"object": "list", "data": [
+async def list_models(request: Request) -> JSONResponse:
+    await user_of(request)
+    services = await services_of(request)
+    return JSONResponse({"object": "list", "data": [
         _body(services, entry.model, name)
         for entry in await services.models.list()
         for name in (entry.model.id, *ModelSettings.of(entry.model).aliases)
-    ]}
+    ]})
 
 
-@router.get("/models/{model_id:path}")
-async def get_model(model_id: str, user: CurrentUser, services: ServicesOf) -> dict[str, Any]:
-    return _body(services, await services.models.find(model_id), model_id)
+async def get_model(request: Request) -> JSONResponse:
+    await user_of(request)
+    services, model_id = await services_of(request), request.path_params["model_id"]
+    return JSONResponse(_body(services, await services.models.find(model_id), model_id))
 
 
 def _body(services: Services, model: Model, name: str) -> dict[str, Any]:

@@ -161,7 +161,7 @@ async def test_a_full_queue_answers_429_with_a_time_to_come_back(house: House, a
 async def test_while_it_waits_a_stream_is_kept_alive_by_comments(
     house: House, anna: Person, gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.api.choices.SILENCE_S", 0.01)
+    monkeypatch.setattr("app.api.sse.SILENCE_S", 0.01)
     ask = await Ask.send(anna, stream=True, messages=[{"role": "user", "content": "count"}], max_tokens=3)
     text = b""
     while b": ping\n\n" not in text:
