@@ -6,6 +6,7 @@ Services await `read` and `run` on the event loop; the query itself runs on a st
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
@@ -17,7 +18,15 @@ from sqlalchemy import Engine
 from sqlmodel import Session, SQLModel
 
 from store.errors import DatabaseUnusable
-from store.sqlite import connect, for_writing, make_engine, make_engine_in_memory, readable_errors, use_wal
+from store.sqlite import (
+    connect,
+    connect_to_watch,
+    for_writing,
+    make_engine,
+    make_engine_in_memory,
+    readable_errors,
+    use_wal,
+)
 from store.upgrade import MIGRATIONS, upgrade
 
 P = ParamSpec("P")
@@ -35,6 +44,7 @@ class Database:
         self._writing = for_writing(sql_engine)
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="store-writer")
         self._readers = ThreadPoolExecutor(NUM_READERS, thread_name_prefix="store-reader")
+        self._watch: sqlite3.Connection | None = None       # asked for the version, and nothing else
 
     @classmethod
     def open(cls, path: Path, *, migrations: Path = MIGRATIONS) -> Database:
@@ -44,7 +54,9 @@ class Database:
             upgrade(path, migrations)
             with closing(connect(path)) as connection:
                 use_wal(connection)
-        return cls(path, make_engine(path))
+        database = cls(path, make_engine(path))
+        database._watch = connect_to_watch(path)
+        return database
 
     @classmethod
     def in_memory(cls, tables: Sequence[type[SQLModel]]) -> Database:
@@ -81,6 +93,19 @@ class Database:
         """`run` on the caller's own thread, for the command line."""
         return self._call(self._writing, query, *args, **kwargs)
 
+    def version(self) -> int | None:
+        """Another number after every commit, of this process or another: what was read under this one still holds.
+
+        Some 10 µs, on the event loop. None: it cannot be told now, or of a database in memory.
+        """
+        if self._watch is None:
+            return None
+        try:
+            version: int = self._watch.execute("PRAGMA data_version").fetchone()[0]
+        except sqlite3.Error:           # locked this very moment, or closed: whoever asks reads anew
+            return None
+        return version
+
     def written_at(self) -> tuple[int, int] | None:
         """Changes whenever anybody, in this process or another, has written; else nothing is to be read from it."""
         try:
@@ -94,6 +119,8 @@ class Database:
         self._writer.shutdown()
         self._readers.shutdown()
         self._reading.dispose()
+        if self._watch is not None:
+            self._watch.close()
 
     def _call(
         self, sql_engine: Engine, query: Callable[Concatenate[Session, P], T], *args: P.args, **kwargs: P.kwargs

@@ -39,6 +39,13 @@ def connect(path: Path, *, foreign_keys: bool = True) -> sqlite3.Connection:
     return connection
 
 
+def connect_to_watch(path: Path) -> sqlite3.Connection:
+    """For the event loop, which never waits: where the file is locked, this raises at once."""
+    connection = connect(path)
+    connection.execute("PRAGMA busy_timeout = 0")
+    return connection
+
+
 def use_wal(connection: sqlite3.Connection) -> None:
     """For the file, for good. Processes that start together may be in each other's way here: SQLite does not wait for
     the lock that this takes, but it does for the one of who writes, and afterwards the file may be in WAL mode already.

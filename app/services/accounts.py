@@ -18,6 +18,7 @@ from app.errors import Conflict, InvalidInput, NotAllowed, NotFound, TooManyAtte
 from app.language import Said
 from app.services.changes import Change, Changes
 from app.services.endings import Ending, Endings
+from app.services.known_keys import KnownKeys
 from app.services.sightings import Sightings
 from app.services.throttle import Throttle
 from app.settings import Settings
@@ -42,6 +43,7 @@ class AccountService:
         self._db = db
         self._changes = changes
         self._sightings = Sightings(db, changes)
+        self._known_keys = KnownKeys(db)
         self._endings = Endings()
         self._session_length = timedelta(days=settings.session_days)
         self._setup_token = security.new_token()
@@ -225,7 +227,7 @@ class AccountService:
         self.tell_people_changed()
 
     async def user_of_key(self, key: str) -> User | None:
-        found = await self._db.read(accounts.user_of_key, security.token_hash(key))
+        found = await self._known_keys.find(security.token_hash(key))
         if found is None:
             return None
         user, row = found

@@ -135,3 +135,23 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder")
     with pytest.raises(DatabaseUnusable, match="cannot be made"):
         Database.open(tmp_path / "file" / "inglenook.sqlite3")
+
+
+def test_the_version_is_another_after_anybody_has_written_and_only_then(database: Database) -> None:
+    elsewhere = Database.open(database.path)
+    seen = [database.version()]
+    for each in (database, elsewhere):
+        each.run_sync(add_one)
+        seen.append(database.version())
+    database.run_sync(accounts.list_users)
+    assert None not in seen and len(set(seen)) == 3
+    assert database.version() == seen[-1]
+    elsewhere.close()
+
+
+def test_a_database_in_memory_or_closed_has_no_version(database: Database) -> None:
+    in_memory = Database.in_memory([])
+    assert in_memory.version() is None
+    in_memory.close()
+    database.close()
+    assert database.version() is None
