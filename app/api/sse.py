@@ -113,8 +113,11 @@ async def unless_disconnected(receive: Receive, work: Coroutine[Any, Any, T]) ->
 
     async def watch() -> None:
         nonlocal is_gone
-        while (await receive())["type"] != "http.disconnect":
-            pass
+        try:
+            while (await receive())["type"] != "http.disconnect":
+                pass
+        except Exception:
+            log.exception("a connection broke")
         is_gone = True
         working.cancel()
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
 
 from starlette.exceptions import HTTPException
 from starlette.types import Message, Receive, Scope, Send
@@ -51,51 +50,54 @@ class Connection:
         self._identity = identity
         self._look_up_again = look_up_again
         self._loop = asyncio.get_running_loop()
-        self._ended: asyncio.Future[None] = self._loop.create_future()
+        self._has_ended = False
+        self._waiting: set[asyncio.Timeout] = set()         # for what comes in
         self._checked_at_s = self._loop.time()
         self._num_body_bytes = 0
         self._max_body_bytes = max_body_bytes
         self._is_answering = False              # a response has begun, and not ended
 
     def end(self) -> None:
-        if not self._ended.done():
-            self._ended.set_result(None)
+        self._has_ended = True
+        for waiting in self._waiting:
+            waiting.reschedule(self._loop.time())
 
     async def receive(self) -> Message:
-        incoming = asyncio.ensure_future(self._receive())
-        try:
-            await self._message_or_end(incoming)
-            if self._ended.done():
-                return await self._hang_up()
-            message = incoming.result()
-        finally:
-            incoming.cancel()
-        if message["type"] == "http.request":
+        """A long request waits here for its client's going away, a page's socket for what its reader does."""
+        message = await self._message()
+        if message is not None and message["type"] == "http.request":
             self._count(message)
-        elif message["type"] == "websocket.receive":
+        elif message is not None and message["type"] == "websocket.receive":
             await self._check()
-            if self._ended.done():
-                return await self._hang_up()
-        return message
+        return await self._hang_up() if message is None or self._has_ended else message
 
     async def send(self, message: Message) -> None:
         """A request is answered to its end, which is near; over a websocket nothing more is said."""
         if self._is_http:
             self._is_answering = message["type"] == "http.response.start" or message.get("more_body", False)
-        if self._is_http or not self._ended.done():
+        if self._is_http or not self._has_ended:
             await self._send(message)
 
     async def finish(self) -> None:
         """A stream that `end` has cut: a program is told why, and the server gets the end that it insists on."""
-        if self._is_answering and self._ended.done():
+        if self._is_answering and self._has_ended:
             await self._send({"type": "http.response.body", "body": _CUT_EVENT if self._is_api else b""})
 
-    async def _message_or_end(self, incoming: asyncio.Future[Message]) -> None:
-        """A long request waits here for its client's going away, a page's socket for what its reader does."""
-        either: set[asyncio.Future[Any]] = {incoming, self._ended}
-        timeout_s = CHECK_INTERVAL_S if self._identity else None
-        while not (await asyncio.wait(either, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED))[0]:
-            await self._check()
+    async def _message(self) -> Message | None:
+        """None: `end` was called first."""
+        while not self._has_ended:
+            try:
+                async with asyncio.timeout(CHECK_INTERVAL_S if self._identity else None) as waiting:
+                    self._waiting.add(waiting)
+                    try:
+                        return await self._receive()
+                    finally:
+                        self._waiting.discard(waiting)
+            except TimeoutError:
+                if not waiting.expired():
+                    raise
+                await self._check()
+        return None
 
     async def _hang_up(self) -> Message:
         if self._is_http:

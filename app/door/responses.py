@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from starlette.datastructures import MutableHeaders
 from starlette.responses import JSONResponse, Response
 from starlette.types import Message, Receive, Scope, Send
 
@@ -25,6 +24,8 @@ SECURITY_HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "X-DNS-Prefetch-Control": "off",        # a link in an answer must not tell its host's name server that it was read
 }
+_SECURITY_HEADERS = [(name.lower().encode(), value.encode()) for name, value in SECURITY_HEADERS.items()]
+_CSP = b"content-security-policy"
 
 
 def error_response(
@@ -46,11 +47,16 @@ async def refuse(response: Response, scope: Scope, receive: Receive, send: Send)
 def with_security_headers(send: Send, host: str) -> Send:
     async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
-            headers = MutableHeaders(scope=message)
-            for name, value in SECURITY_HEADERS.items():
-                headers.setdefault(name, value)
-            if headers.get("content-type", "").startswith("text/html"):
-                headers.setdefault("Content-Security-Policy", CONTENT_SECURITY_POLICY.format(host=host))
+            message["headers"] = _with_security_headers(list(message.get("headers", ())), host)
         await send(message)
 
     return send_with_headers
+
+
+def _with_security_headers(headers: list[tuple[bytes, bytes]], host: str) -> list[tuple[bytes, bytes]]:
+    """What the application says itself stands."""
+    given = dict(headers)
+    headers += [pair for pair in _SECURITY_HEADERS if pair[0] not in given]
+    if given.get(b"content-type", b"").startswith(b"text/html") and _CSP not in given:
+        headers.append((_CSP, CONTENT_SECURITY_POLICY.format(host=host).encode("latin-1")))
+    return headers

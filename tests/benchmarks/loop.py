@@ -189,7 +189,7 @@ class _Stopwatch:
 
 
 def _others_s() -> dict[int, float]:
-    ids = [each.native_id for each in threading.enumerate() if each.name.startswith(("store-", "asyncio_"))]
+    ids = [each.native_id for each in threading.enumerate() if each.name.startswith(("store-", "uvloop_", "asyncio_"))]
     return {
         thread_id: int(Path(f"/proc/self/task/{thread_id}/schedstat").read_text().split()[0]) / 1e9
         for thread_id in ids if thread_id is not None
