@@ -171,6 +171,7 @@ async def test_while_it_waits_a_stream_is_kept_alive_by_comments(
         text += await ask.read()
     assert text.startswith(b"HTTP/1.1 200")
     assert b"data: : ping" not in text
+    assert text.index(b'"role":"assistant"') < text.index(b": ping")
 
 
 async def test_a_revoked_keys_stream_is_cut(house: House, admin: Person, gate: Gate) -> None:

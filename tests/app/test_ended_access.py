@@ -111,8 +111,9 @@ async def test_a_page_that_is_signed_out_sees_its_stream_end(house: House, eve: 
 
 
 async def test_what_is_written_for_somebody_who_is_removed_ends_quietly(
-    house: House, eve: Person, gate: Gate
+    house: House, eve: Person, gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("app.api.sse.SILENCE_S", 0.01)      # whoever gets no step of the gate's hears a ping
     sent = await asyncio.to_thread(
         house.do, house.services.chat.send(eve.user_id, None, "Count", model_id="held")
     )

@@ -58,7 +58,8 @@ def main() -> None:
     print(
         f"{arguments.shape}, {NUM_CLIENTS} clients over HTTP: {statistics.median(speeds):.0f} tok/s "
         f"({min(speeds):.0f} to {max(speeds):.0f}), first token after {statistics.median(result['ttft_s']):.2f} s, "
-        f"{statistics.median(result['events_per_token']):.2f} events a token; best public engine alone "
+        f"{statistics.median(result['events_per_token']):.2f} events a token, {result['accepted_tokens']:.0f} of "
+        f"{result['proposed_tokens']:.0f} guessed tokens right; best public engine alone "
         f"{BARS[arguments.shape]['N64']:.0f}"
         + (f"; {statistics.median(speeds) / engine:.2f} of our engine alone" if engine else "")
     )
@@ -86,7 +87,18 @@ def measure(folder: Path, data: Path, config: DecoderConfig, repetitions: int) -
                     speeds.append(load.tokens_per_s)
                     ttft_s += load.first_token_s
                     events.append(load.pieces_per_token)
-    return {"first_token_s": first_token_s, "tokens_per_s": speeds, "ttft_s": ttft_s, "events_per_token": events}
+            proposed, accepted = (
+                _count_of(port, key, f"inglenook_{kind}_tokens_total") for kind in ("proposed", "accepted")
+            )
+    return {
+        "first_token_s": first_token_s, "tokens_per_s": speeds, "ttft_s": ttft_s, "events_per_token": events,
+        "proposed_tokens": proposed, "accepted_tokens": accepted,
+    }
+
+
+def _count_of(port: int, key: str, name: str) -> float:
+    told = httpx.get(f"http://{HOST}:{port}/metrics", headers={"Authorization": f"Bearer {key}"}).text
+    return sum(float(line.rsplit(" ", 1)[1]) for line in told.splitlines() if line.startswith(name))
 
 
 @contextmanager
