@@ -35,6 +35,11 @@ from tests.benchmarks.gpu import BARS, SHAPES, prompts_of
 
 NUM_CLIENTS, PROMPT_TOKENS, NUM_OUT = 64, 512, 256
 NUM_PROCESSES = 4                   # of clients
+COUNTS = {                          # of /metrics, by repetition
+    "steps": "inglenook_steps_total", "step_s": "inglenook_step_seconds_total",
+    "backend_s": "inglenook_backend_seconds_total", "proposed": "inglenook_proposed_tokens_total",
+    "accepted": "inglenook_accepted_tokens_total",
+}
 IDLE_S = 8.0                        # after the first token: what is left to prepare is done while nothing is asked
 
 
@@ -57,10 +62,11 @@ def main() -> None:
     speeds, engine = result["tokens_per_s"], arguments.engine
     print(
         f"{arguments.shape}, {NUM_CLIENTS} clients over HTTP: {statistics.median(speeds):.0f} tok/s "
-        f"({min(speeds):.0f} to {max(speeds):.0f}), first token after {statistics.median(result['ttft_s']):.2f} s, "
-        f"{statistics.median(result['events_per_token']):.2f} events a token, {result['accepted_tokens']:.0f} of "
-        f"{result['proposed_tokens']:.0f} guessed tokens right; best public engine alone "
-        f"{BARS[arguments.shape]['N64']:.0f}"
+        f"({min(speeds):.0f} to {max(speeds):.0f}), first token after {result['ttft_s']:.2f} s, "
+        f"{statistics.median(result['events_per_token']):.2f} events a token; {sum(result['steps']):.0f} steps of "
+        f"{1000 * sum(result['step_s']) / sum(result['steps']):.2f} ms, "
+        f"{1000 * sum(result['backend_s']) / sum(result['steps']):.2f} in the back end, "
+        f"{sum(result['accepted']):.0f} of {sum(result['proposed']):.0f} guesses right; best public engine alone {BARS[arguments.shape]['N64']:.0f}"
         + (f"; {statistics.median(speeds) / engine:.2f} of our engine alone" if engine else "")
     )
     print(json.dumps(result))
@@ -69,36 +75,41 @@ def main() -> None:
 def measure(folder: Path, data: Path, config: DecoderConfig, repetitions: int) -> dict[str, Any]:
     environment = {**os.environ, "INGLENOOK_DATA_DIR": str(data), "INGLENOOK_MAX_NUM_SEQS": str(NUM_CLIENTS)}
     key = add_person("one", environment)
-    first_token_s, speeds, ttft_s, events = [], [], [], []
+    names = "first_token_s", "tokens_per_s", "events_per_token", *COUNTS
+    result: dict[str, list[float]] = {name: [] for name in names}
+    ttft_s: list[float] = []
     for number in range(2):
         begun_s = time.perf_counter()
         with served(folder, environment) as port:
             _wait_until_known(port, key, folder.name)
             asyncio.run(complete(port, key, [1, 2, 3], 1, model=folder.name))
-            first_token_s.append(time.perf_counter() - begun_s)
-            if number:
-                time.sleep(IDLE_S)
-            for repetition in range(-1, repetitions if number else -1):     # the first is not counted
+            result["first_token_s"].append(time.perf_counter() - begun_s)
+            if not number:
+                continue
+            time.sleep(IDLE_S)
+            for repetition in range(-1, repetitions):     # the first is not counted
                 prompts = prompts_of(NUM_CLIENTS, PROMPT_TOKENS, config.vocab_size, 100 + repetition)
+                before = _counts(port, key)
                 load = stream_at_once(port, key, folder.name, prompts, NUM_OUT, num_processes=NUM_PROCESSES)
                 if load.num_tokens != NUM_OUT * NUM_CLIENTS:
                     raise SystemExit(f"{load.num_tokens} tokens instead of {NUM_OUT * NUM_CLIENTS}")
-                if repetition >= 0:
-                    speeds.append(load.tokens_per_s)
-                    ttft_s += load.first_token_s
-                    events.append(load.pieces_per_token)
-            proposed, accepted = (
-                _count_of(port, key, f"inglenook_{kind}_tokens_total") for kind in ("proposed", "accepted")
-            )
+                if repetition < 0:
+                    continue
+                result["tokens_per_s"].append(load.tokens_per_s)
+                result["events_per_token"].append(load.pieces_per_token)
+                ttft_s += load.first_token_s
+                for name, count in _counts(port, key).items():
+                    result[name].append(count - before[name])
+    return {**result, "ttft_s": statistics.median(ttft_s)}
+
+
+def _counts(port: int, key: str) -> dict[str, float]:
+    response = httpx.get(f"http://{HOST}:{port}/metrics", headers={"Authorization": f"Bearer {key}"})
+    lines = response.raise_for_status().text.splitlines()
     return {
-        "first_token_s": first_token_s, "tokens_per_s": speeds, "ttft_s": ttft_s, "events_per_token": events,
-        "proposed_tokens": proposed, "accepted_tokens": accepted,
+        name: sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith(full_name))
+        for name, full_name in COUNTS.items()
     }
-
-
-def _count_of(port: int, key: str, name: str) -> float:
-    told = httpx.get(f"http://{HOST}:{port}/metrics", headers={"Authorization": f"Bearer {key}"}).text
-    return sum(float(line.rsplit(" ", 1)[1]) for line in told.splitlines() if line.startswith(name))
 
 
 @contextmanager
