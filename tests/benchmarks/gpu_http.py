@@ -66,7 +66,8 @@ def main() -> None:
         f"{statistics.median(result['events_per_token']):.2f} events a token; {sum(result['steps']):.0f} steps of "
         f"{1000 * sum(result['step_s']) / sum(result['steps']):.2f} ms, "
         f"{1000 * sum(result['backend_s']) / sum(result['steps']):.2f} in the back end, "
-        f"{sum(result['accepted']):.0f} of {sum(result['proposed']):.0f} guesses right; best public engine alone {BARS[arguments.shape]['N64']:.0f}"
+        f"{sum(result['accepted']):.0f} of {sum(result['proposed']):.0f} guesses right; best public engine alone "
+        f"{BARS[arguments.shape]['N64']:.0f}"
         + (f"; {statistics.median(speeds) / engine:.2f} of our engine alone" if engine else "")
     )
     print(json.dumps(result))
