@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from app.errors import HubBusy, HubError, HubRefused, HubUnreachable, NotFound
+from app.errors import HubBusy, HubDistrusted, HubError, HubRefused, HubUnreachable, NotFound
 from app.hub.client import HubClient
 from app.hub.disk import Disk, NoRoom
 from app.hub.files import RemoteFile
@@ -73,6 +73,22 @@ async def bench(hub: Hub, tmp_path: Path) -> AsyncIterator[Bench]:
     client = HubClient(hub.url)
     yield Bench(hub, client, tmp_path / "models")
     await client.close()
+
+
+@pytest.mark.parametrize(("location", "kind"), [
+    ("data:text/plain,GGUF", "data"), ("file:///etc/passwd", "file"), ("ftp://files.test/a.gguf", "ftp"),
+    ("https:", "https"), ("http://files.test:99999/a.gguf", "http"), ("javascript:alert(1)", "javascript"),
+    ("http://a/" + "b" * 66_000, "http"), ("http://a:0/", "http"),
+])
+async def test_a_hub_that_leads_to_no_web_address_is_not_followed_and_asked_once(
+    bench: Bench, location: str, kind: str
+) -> None:
+    bench.hub.faults.location = location
+    transfer = await bench.transfer()
+    with pytest.raises(HubDistrusted, match=rf"no web address \({kind}:…\)"):
+        await transfer.run()
+    assert len(bench.hub.heard("hub", "/resolve/")) == 1
+    assert not bench.waits_s
 
 
 async def test_a_file_comes_whole_over_several_connections(bench: Bench) -> None:
