@@ -261,6 +261,15 @@ def parts_by_name(path: Path) -> tuple[Path, ...]:
     return tuple(path.with_name(f"{named['stem']}-{n:05}-of-{num_parts:05}.gguf") for n in range(1, num_parts + 1))
 
 
+def check_one_of_several(path: Path) -> None:
+    """Whether a file is the part that its name says, whole and of as many. Raises ModelLoadError, OSError."""
+    named = _PART_NAME.fullmatch(path.name)
+    raw = read_raw_header(path)
+    if named is None or path not in parts_by_name(path) or raw.metadata.get("split.count") != int(named["parts"]):
+        raise ModelLoadError(Told("file-part-other", file=path.name))
+    _check_part(raw, path, int(named["part"]) - 1)
+
+
 def is_beside_a_model(file_name: str) -> bool:
     """By its name: what reads its images ("mmproj-…", "…-mmproj-f16"), weighs its values ("…imatrix.gguf", but not the
     model "…-Q4_K_M-imatrix.gguf") or drafts for it ("mtp-…") is no model of its own.
