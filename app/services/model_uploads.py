@@ -73,15 +73,16 @@ class ModelUploads:
         if is_part and place in await self._models.known_paths():
             raise InvalidInput(Said("error-upload-there"), field="file")
         part = place.with_name(name + PART_ENDING)
+        file = await self._on_disk(_create, part, place, may_replace=is_part)       # another's is not ours to remove
         try:
-            await self._receive(part, place, chunks, num_bytes, may_replace=is_part)
+            await self._receive(file, chunks, num_bytes)
             await self._on_disk(part.replace, place)
         except BaseException:
             await asyncio.to_thread(part.unlink, missing_ok=True)
             raise
         if is_part:
             await self._check_part(place)
-            missing = await asyncio.to_thread(lambda: tuple(each.name for each in parts if not each.exists()))
+            missing = await asyncio.to_thread(lambda: tuple(each.name for each in parts if not each.is_file()))
             if missing:
                 return Received(None, missing)
         try:
@@ -98,10 +99,7 @@ class ModelUploads:
             await asyncio.to_thread(place.unlink, missing_ok=True)
             raise InvalidInput(said(error), field="file") from error
 
-    async def _receive(
-        self, part: Path, place: Path, chunks: AsyncIterable[bytes], num_bytes: int | None, *, may_replace: bool
-    ) -> None:
-        file = await self._on_disk(_create, part, place, may_replace=may_replace)
+    async def _receive(self, file: IO[bytes], chunks: AsyncIterable[bytes], num_bytes: int | None) -> None:
         num_received = 0
         try:
             async for piece in in_pieces(chunks):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import time
 from collections.abc import AsyncIterator
@@ -13,6 +14,7 @@ import pytest
 from app.errors import InvalidInput
 from app.services.container import Services
 from app.services.model_uploads import KEPT_S, Received
+from tests.app.house import until
 from tests.app.shop import tiny_model, tiny_part
 
 
@@ -71,6 +73,28 @@ async def test_of_what_is_cut_off_nothing_stays(services: Services) -> None:
 async def test_what_has_no_room_is_refused_before_it_comes(services: Services) -> None:
     with pytest.raises(InvalidInput, match="no room"):
         await services.model_uploads.receive("a.gguf", _in_pieces(b"x"), num_bytes=1 << 60)
+
+
+async def test_of_two_of_one_name_at_once_the_first_comes_whole_and_the_other_is_refused(services: Services) -> None:
+    content = tiny_model()
+    goes_on = asyncio.Event()
+
+    async def slowly() -> AsyncIterator[bytes]:
+        yield content[:1000]
+        await goes_on.wait()
+        yield content[1000:]
+
+    uploads = services.model_uploads
+    first = asyncio.create_task(uploads.receive("a.gguf", slowly(), num_bytes=len(content)))
+    part = _folder(services) / "a.gguf.part"
+    await until(part.exists)
+    for _ in range(2):
+        with pytest.raises(InvalidInput, match="on its way"):
+            await uploads.receive("a.gguf", _in_pieces(b"something else"), num_bytes=None)
+        assert await asyncio.to_thread(part.exists)
+    goes_on.set()
+    model = (await first).model
+    assert model is not None and _content(Path(model.path)) == content
 
 
 class TestInSeveralFiles:
