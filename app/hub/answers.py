@@ -59,6 +59,8 @@ def unreachable(endpoint: str, error: httpx.HTTPError) -> HubUnreachable | HubDi
         return HubDistrusted(Said(_CERTIFICATE[refusal], host=host))
     if isinstance(error, httpx.TimeoutException):
         return HubUnreachable(Said("hub-silent", host=host))
+    if isinstance(error, httpx.ReadError | httpx.RemoteProtocolError):
+        return HubUnreachable(Said("hub-breaks-off", host=host))
     return HubUnreachable(Said("hub-unreachable", host=host))
 
 

@@ -174,7 +174,7 @@ class HubClient:
         response = await self.get(self.endpoint + path, query, of_repo=of_repo)
         try:
             return response.json()
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:       # the latter of lists in lists in lists
             raise _odd(Said("hub-wanted-json")) from error
 
 

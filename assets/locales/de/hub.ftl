@@ -13,6 +13,7 @@ hub-busy-for = Der Modell-Hub ist überlastet. Er bittet, { $seconds } s zu wart
 hub-error = Der Modell-Hub antwortet mit einem Fehler ({ $status }). Später noch einmal versuchen.
 hub-silent = { $host } antwortet nicht. Bitte das Netz dieses Computers prüfen oder es später noch einmal versuchen.
 hub-unreachable = { $host } ist nicht zu erreichen. Bitte das Netz dieses Computers prüfen; alles andere hier geht auch ohne.
+hub-breaks-off = { $host } bricht ab oder antwortet nicht in HTTP. Später noch einmal versuchen; steht ein Proxy dazwischen, bitte diesen prüfen.
 hub-certificate-unknown = Das Zertifikat von { $host } hat niemand unterschrieben, dem dieser Computer vertraut; deshalb wurde nichts angefragt. Soll es eine eigene Stelle unterschreiben, deren Zertifikat mit SSL_CERT_FILE angeben und Inglenook neu starten; sonst steht jemand dazwischen.
 hub-certificate-date = Das Zertifikat von { $host } gilt heute nicht; deshalb wurde nichts angefragt. Bitte das Datum dieses Computers prüfen; stimmt es, muss der Betreiber das Zertifikat erneuern.
 hub-certificate-name = { $host } zeigt das Zertifikat eines anderen Servers; deshalb wurde nichts angefragt. Bitte hub_endpoint prüfen; stimmt es, steht jemand dazwischen.

@@ -13,6 +13,7 @@ hub-busy-for = The model hub has too much to do. It asks to wait { $seconds } s.
 hub-error = The model hub answers with an error ({ $status }). Try again later.
 hub-silent = { $host } does not answer. Check this machine's network, or try again later.
 hub-unreachable = { $host } cannot be reached. Check this machine's network; all else here works without it.
+hub-breaks-off = { $host } breaks off, or answers what is no HTTP. Try again later; if a proxy stands in between, check that one.
 hub-certificate-unknown = { $host } shows a certificate that nobody this machine trusts has signed, so nothing was asked of it. If an authority of your own is meant to sign it, give that one's certificate by SSL_CERT_FILE and start Inglenook anew; else somebody stands in between.
 hub-certificate-date = { $host } shows a certificate that is not valid today, so nothing was asked of it. See that this machine's date is right; if it is, whoever keeps that host must renew it.
 hub-certificate-name = { $host } shows a certificate of another host, so nothing was asked of it. Check hub_endpoint; if it is right, somebody stands in between.
