@@ -70,18 +70,20 @@ class ModelUploads:
         place = (await asyncio.to_thread(self._folder.resolve)) / name
         parts = parts_by_name(place)
         is_part = len(parts) > 1
-        if is_part and place in await self._models.known_paths():
-            raise InvalidInput(Said("error-upload-there"), field="file")
+        if is_part:
+            await self._check_unneeded(place)
         part = place.with_name(name + PART_ENDING)
         file = await self._on_disk(_create, part, place, may_replace=is_part)       # another's is not ours to remove
         try:
             await self._receive(file, chunks, num_bytes)
+            if is_part:
+                await self._check_unneeded(place)       # it may be a model's by now
+                await self._check_part(part, place)
             await self._on_disk(part.replace, place)
         except BaseException:
             await asyncio.to_thread(part.unlink, missing_ok=True)
             raise
         if is_part:
-            await self._check_part(place)
             missing = await asyncio.to_thread(lambda: tuple(each.name for each in parts if not each.is_file()))
             if missing:
                 return Received(None, missing)
@@ -92,11 +94,18 @@ class ModelUploads:
                 await asyncio.to_thread(each.unlink, missing_ok=True)
             raise
 
-    async def _check_part(self, place: Path) -> None:
+    async def _check_unneeded(self, place: Path) -> None:
+        if place in await self._models.known_paths():
+            raise InvalidInput(Said("error-upload-there"), field="file")
+
+    async def _check_part(self, part: Path, place: Path) -> None:
+        def check() -> None:
+            with part.open("rb", buffering=0) as file:
+                check_one_of_several(place, file, part.stat().st_size)
+
         try:
-            await asyncio.to_thread(check_one_of_several, place)
+            await self._on_disk(check)
         except ModelLoadError as error:
-            await asyncio.to_thread(place.unlink, missing_ok=True)
             raise InvalidInput(said(error), field="file") from error
 
     async def _receive(self, file: IO[bytes], chunks: AsyncIterable[bytes], num_bytes: int | None) -> None:

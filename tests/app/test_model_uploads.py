@@ -130,6 +130,13 @@ class TestInSeveralFiles:
         await self._send(services, first)
         assert (await self._send(services, first)).missing == (second, third)
 
+    async def test_what_is_refused_leaves_what_was_sent_before(self, services: Services) -> None:
+        first, second, _ = self.NAMES
+        await self._send(services, first)
+        with pytest.raises(InvalidInput):
+            await self._send(services, first, self.PARTS[second])
+        assert _content(_folder(services) / first) == self.PARTS[first]
+
     @pytest.mark.parametrize("content", WRONG)
     async def test_one_that_is_not_what_its_name_says_is_refused_alone(
         self, services: Services, content: bytes
