@@ -1,4 +1,4 @@
-"""The command group `models`, which works on the data folder itself, whether a server runs or not; and what the
+"""The command group `models`, which works on the data folder itself, and tells a server that runs on it; and what the
 commands share. Part of `app.cli`, which explains exit codes and late imports.
 """
 
@@ -76,9 +76,15 @@ def add_model(
     adapters = [Adapter(*_path_and_scale(each)) for each in lora or ()]
 
     async def add(services: Services) -> Model:
+        from app.model_desk import open_desk
+
         if adapters or name or file.is_absolute() or await asyncio.to_thread(Path.exists, file):
-            return await services.models.add(file, name=name, adapters=adapters)
-        return await services.found_models.add(file.as_posix())
+            added = await services.models.add(file, name=name, adapters=adapters)
+        else:
+            added = await services.found_models.add(file.as_posix())
+        async with open_desk(services) as desk:
+            await desk.tell_changed()
+        return added
 
     model = with_services(data_dir, add)
     print(f"{model.name} is there, as {model.id}.")

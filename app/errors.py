@@ -12,6 +12,7 @@
     ├── HubError          the model hub answered what it should not; says what to do
     │   ├── HubUnreachable    no network, or no hub at that address
     │   ├── HubRefused        a model that wants a token, or one of the token's owner's rights
+    │   ├── HubDistrusted     it leads where nothing is asked: no try changes that, only whoever keeps it
     │   └── HubBusy           it asks to wait, for `retry_after_s` where it says how long
     └── ModelUnavailable  not loaded, loading, failed; says which and what to do
 """
@@ -96,6 +97,10 @@ class HubRefused(HubError):
     pass
 
 
+class HubDistrusted(HubError):
+    pass
+
+
 class HubBusy(HubError):
     def __init__(self, message: Said, *, retry_after_s: int | None = None) -> None:
         super().__init__(message)
@@ -140,6 +145,7 @@ _STATUS: tuple[tuple[type[Exception], int, str, str | None], ...] = (
     (QueueFull, 429, "rate_limit_error", "queue_full"),
     (HubUnreachable, 503, "unavailable_error", "hub_unreachable"),
     (HubRefused, 403, "permission_error", "hub_refused"),
+    (HubDistrusted, 502, "upstream_error", "hub_distrusted"),
     (HubBusy, 503, "unavailable_error", "hub_busy"),
     (HubError, 502, "upstream_error", "hub_error"),
     (EndpointBusy, 429, "rate_limit_error", "endpoint_busy"),

@@ -34,7 +34,14 @@ def updates(
 ) -> None:
     """Ask the hub whether it has newer versions. Nothing is downloaded: `models pull` does that."""
     if daily is not None:
-        with_services(data_dir, lambda services: services.model_updates.set_looks_daily(daily))
+        async def look_daily(services: Services) -> None:
+            from app.model_desk import open_desk
+
+            await services.model_updates.set_looks_daily(daily)
+            async with open_desk(services) as desk:
+                await desk.tell_changed()
+
+        with_services(data_dir, look_daily)
         print("A server asks the hub once a day." if daily else "The hub is asked only when somebody wants to know.")
         return
 

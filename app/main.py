@@ -22,7 +22,7 @@ import uvicorn
 from fastapi import FastAPI
 from starlette.middleware.gzip import GZipMiddleware
 
-from app.api import bench, chats, health, hub, metrics, people
+from app.api import bench, chats, health, hub, local_models, metrics, people
 from app.api.errors import install_error_handlers
 from app.api.openai import OpenAIFirst, openai_app, without_prefix
 from app.door.gate import Gate
@@ -57,7 +57,7 @@ def create_app(settings: Settings, *, loader: Loader = load_engine) -> FastAPI:
     app = FastAPI(lifespan=_lifespan, openapi_url=None)
     app.state.services = services
     install_error_handlers(app)
-    faces = (health, metrics, chats, hub, bench, people)
+    faces = (health, metrics, chats, hub, bench, people, local_models)
     for router in (*(each.router for each in faces), without_prefix):
         app.include_router(router)
     packing = partial(GZipMiddleware, minimum_size=1000, compresslevel=5)       # leaves event streams alone

@@ -1,11 +1,12 @@
-"""`inglenook models found, show, set, budget, update, rollback`: what there is, how it is run, which version.
+"""`inglenook models found, show, set, budget, update, rollback, remove`: what there is, how it is run, which version.
 
-Part of `app.cli`, which explains exit codes and late imports. A server that runs on the same data takes a change in at
-its next load of the model.
+Part of `app.cli`, which explains exit codes and late imports. Where a server runs on the data folder, changes go
+through it: see model_desk.py.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -104,11 +105,15 @@ def change(
         raise typer.BadParameter("say what is to change; see `inglenook models set --help`")
 
     async def work(services: Services) -> list[str]:
+        from app.model_desk import open_desk
+
         await services.models.register_starter()
         row = await services.models.find(model)
         if preset is not None:
             changes["preset_id"] = await _preset_id(services, preset)
-        settings = await services.model_settings.change(row.id, changes)
+        async with open_desk(services) as desk:
+            await desk.change(row.id, changes)
+        settings = await services.model_settings.of(row.id)
         return [f"{row.name}: {_settings(settings, await _preset_name(services, settings))}."]
 
     print("\n".join(with_services(data_dir, work)))
@@ -118,9 +123,16 @@ def budget(
     gib: Annotated[str, typer.Argument(metavar="GIB", help="As 12.5; auto: as much as the machine has.")],
     data_dir: DataDir = None,
 ) -> None:
-    """How much memory all loaded models together may take. A running server follows at its next start."""
+    """How much memory all loaded models together may take. A running server follows with its next load."""
     value = None if gib.lower() in AS_FOR_ALL else _float(gib)
-    with_services(data_dir, lambda services: services.model_settings.set_memory_budget(value))
+
+    async def work(services: Services) -> None:
+        from app.model_desk import open_desk
+
+        async with open_desk(services) as desk:
+            await desk.set_budget(value)
+
+    with_services(data_dir, work)
     print("As much as the machine has." if value is None else f"{value:g} GiB for all models together.")
 
 
@@ -132,9 +144,13 @@ def update(
     """Use a newer file from the next load on, under the same ID. `models rollback` goes back to what it was."""
 
     async def work(services: Services) -> str:
+        from app.model_desk import open_desk
         from app.services.model_facts import version_of
 
-        row = await services.model_versions.update(model, file)
+        row = await services.models.find(model)
+        async with open_desk(services) as desk:
+            await desk.update(row.id, await asyncio.to_thread(file.expanduser().absolute))
+        row = await services.models.find(row.id)
         return f"{row.name} is {version_of(row)} from its next load on."
 
     print(with_services(data_dir, work))
@@ -150,7 +166,11 @@ def roll_back(
     """Take an update back: the version before it is used from the next load on. The update stays beside it."""
 
     async def work(services: Services) -> str:
-        row = await services.model_versions.roll_back(model, version)
+        from app.model_desk import open_desk
+
+        row = await services.models.find(model)
+        async with open_desk(services) as desk:
+            await desk.roll_back(row.id, version)
         used = next(each for each in await services.model_versions.list(row.id) if each.is_in_use)
         return f"{row.name} is {used.version} again."
 
@@ -160,23 +180,26 @@ def roll_back(
 def remove(
     model: ModelId,
     yes: Annotated[bool, typer.Option("--yes", help="Its files in the models folder go, too.")] = False,
+    stop: Annotated[bool, typer.Option("--stop", help="End the answers that a running server writes with it.")] = False,
     data_dir: DataDir = None,
 ) -> None:
-    """Forget a model. Its files in the models folder go; one that was added from elsewhere stays where it is."""
+    """Forget a model. Its files in the models folder go; one that was added from elsewhere stays where it is.
+
+    A running server unloads it first; while that answers with it, the model stays, unless `--stop` is given.
+    """
 
     async def work(services: Services) -> str:
         from app.errors import Conflict
         from app.language import Said
-        from app.running_server import server_url
+        from app.model_desk import open_desk
 
         row = await services.models.find_here(model)
-        if (url := server_url(services.settings)) is not None:      # which alone knows what the model is answering
-            raise Conflict(Said("command-remove-running", url=url))
         removal = await services.models.removal(row)
         if removal.deleted and not yes and not row.is_starter:
             files = ", ".join(map(str, removal.deleted))
             raise Conflict(Said("command-remove-files", model=row.name, files=files))
-        await services.models.remove(row.id)
+        async with open_desk(services, is_removal=True) as desk:
+            await desk.remove(row.id, stops_answers=stop)
         told = [f"{row.name} ({row.id}) is no longer known here.", *map(str, removal.sentences)]
         if row.is_default:
             now = await services.models.default()

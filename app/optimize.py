@@ -45,8 +45,14 @@ def optimize(
     wanted = _format(to)
 
     async def work(services: Services) -> FormatReport:
+        from app.model_desk import open_desk
+
         await services.models.register_starter()
-        return await services.optimizer.optimize(model, wanted, keeps_copy=not dry_run, progress=_say)
+        report = await services.optimizer.optimize(model, wanted, keeps_copy=not dry_run, progress=_say)
+        if not dry_run:
+            async with open_desk(services) as desk:
+                await desk.tell_changed()
+        return report
 
     _print_report(with_services(data_dir, work))
 

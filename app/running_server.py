@@ -38,6 +38,10 @@ def server_url(settings: Settings) -> str | None:
     return None
 
 
+async def any_admin(accounts: AccountService) -> User | None:
+    return next((each for each in await accounts.list_users() if each.role is UserRole.ADMIN and each.is_active), None)
+
+
 class RunningServer:
     def __init__(self, client: httpx.AsyncClient) -> None:
         self._client = client
@@ -48,10 +52,10 @@ class RunningServer:
         cls, url: str, accounts: AccountService, *, admin: User | None = None
     ) -> AsyncIterator[RunningServer]:
         """As this admin, else as any. Raises Conflict where there is none yet."""
-        admins = [each for each in await accounts.list_users() if each.role is UserRole.ADMIN and each.is_active]
-        if not admins:
+        admin = admin or await any_admin(accounts)
+        if admin is None:
             raise Conflict(Said("command-no-admin", url=url))
-        session = await accounts.start_session(admin or admins[0], user_agent=USER_AGENT, is_command=True)
+        session = await accounts.start_session(admin, user_agent=USER_AGENT, is_command=True)
         headers = {"Cookie": f"{SESSION_COOKIE}={session}"}
         try:
             # No proxy: it is this machine that is spoken to.

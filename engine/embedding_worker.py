@@ -69,6 +69,12 @@ class EmbeddingWorker:
 
     def _run(self) -> None:
         try:
+            self._live()
+        finally:            # who hears it and who made it hold it: without them counting references frees all it had
+            del self._listener, self._make_embedder
+
+    def _live(self) -> None:
+        try:
             embedder = self._make_embedder()
         except Exception as error:  # noqa: BLE001 - whatever it is, `EmbeddingEngine.start` raises it
             self.mailbox.tell(self._listener.on_load_failed, error)

@@ -10,9 +10,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
+from typing import IO
 
 from engine.errors import ModelLoadError
-from engine.gguf_reader import Budget, MetadataArray, MetadataValue, RawHeader, TensorInfo, read_raw_header
+from engine.gguf_reader import (
+    Budget,
+    MetadataArray,
+    MetadataValue,
+    RawHeader,
+    TensorInfo,
+    parse_raw_header,
+    read_raw_header,
+)
 from engine.told import Told
 
 KV_BITS_PER_VALUE = MappingProxyType({"f32": 32.0, "f16": 16.0, "q8_0": 8.5})
@@ -259,6 +268,17 @@ def parts_by_name(path: Path) -> tuple[Path, ...]:
     if named is None or not 0 < num_parts <= _MAX_PARTS:
         return (path,)
     return tuple(path.with_name(f"{named['stem']}-{n:05}-of-{num_parts:05}.gguf") for n in range(1, num_parts + 1))
+
+
+def check_one_of_several(path: Path, file: IO[bytes], file_bytes: int) -> None:
+    """Whether what is to lie at `path` is the part that its name says, whole and of as many. Raises ModelLoadError,
+    OSError.
+    """
+    named = _PART_NAME.fullmatch(path.name)
+    raw = parse_raw_header(path.name, file, file_bytes)
+    if named is None or path not in parts_by_name(path) or raw.metadata.get("split.count") != int(named["parts"]):
+        raise ModelLoadError(Told("file-part-other", file=path.name))
+    _check_part(raw, path, int(named["part"]) - 1)
 
 
 def is_beside_a_model(file_name: str) -> bool:

@@ -48,6 +48,23 @@ SENTENCES: Final[Mapping[str, str]] = {
     "elsewhere-unreachable": (
         "{connection} cannot be reached at {host} ({detail}). See that its server runs, and that the address is right."
     ),
+    "elsewhere-certificate-unknown": (
+        "{connection} is not asked: nobody whom this machine trusts has signed the certificate of {host}. If it is "
+        "yours, give it, or that of its authority, by SSL_CERT_FILE and start Inglenook anew; else somebody stands "
+        "in between."
+    ),
+    "elsewhere-certificate-date": (
+        "{connection} is not asked: the certificate of {host} is not valid today. See that this machine's date is "
+        "right; if it is, whoever keeps that server must renew it."
+    ),
+    "elsewhere-certificate-name": (
+        "{connection} is not asked: {host} shows a certificate of another host. Enter the address for which it was "
+        "made; if it is right, somebody stands in between."
+    ),
+    "elsewhere-certificate": (
+        "{connection} is not asked: the certificate of {host} cannot be accepted ({detail}). Whoever keeps that "
+        "server must replace it."
+    ),
     "elsewhere-slow": (
         "{connection} sent nothing for {seconds} s. Its server may be loading the model, or have too much to do: try "
         "again later."

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
 import structlog
@@ -47,7 +48,7 @@ class EngineWorker:
         self.metrics = EngineMetrics()         # replaced, never changed
         self.end_reason: Told | None = None    # why it ended, for those inside: set before the vocabulary goes
         self._mailbox: Mailbox[Request] = Mailbox()
-        self._outbox = Outbox(lambda outputs: self._mailbox.tell(listener.on_outputs, outputs))
+        self._outbox = Outbox(partial(self._mailbox.tell, listener.on_outputs))
         self._backend: Backend | None = None   # the loop calls its `interrupt`, and nothing else
         self._may_prepare = True               # there may be more of what later steps would wait for
         self._is_idle = False                  # nothing was asked for a moment: time for that
@@ -78,12 +79,19 @@ class EngineWorker:
 
     def _interrupt(self) -> None:
         """After the command: who resumes takes commands next, so that none is missed. One step more may be cut."""
-        if self._backend is not None:
-            self._backend.interrupt()
+        if (backend := self._backend) is not None:      # which the thread lets go of as it ends
+            backend.interrupt()
 
     # -- on the thread -------------------------------------------------------------------------------------------------
 
     def _run(self) -> None:
+        try:
+            self._live()
+        finally:            # who hears it and who made it hold it: without them counting references frees all it had
+            self._backend = None
+            del self._listener, self._make_backend, self._outbox
+
+    def _live(self) -> None:
         try:
             self._backend = backend = self._make_backend()
         except Exception as error:  # noqa: BLE001 - whatever it is, `EngineCore.start` raises it
@@ -101,7 +109,7 @@ class EngineWorker:
             backend.close()
         except Exception:
             logger.exception("backend_close_failed", engine=self._name)
-        self._mailbox.tell(lambda: self._listener.on_ended(reason, failed=failed))
+        self._mailbox.tell(partial(self._listener.on_ended, reason, failed=failed))
 
     def _serve(self, backend: Backend) -> None:
         proposers = (PromptLookup(), *backend.proposers)

@@ -6,7 +6,8 @@
     GET    /hub/downloads                       all, oldest first;  POST {repo, wanted, anyway} asks for one
     GET    /hub/downloads/{id}                  DELETE gives it up; POST …/pause, …/resume
     GET    /hub/rules                           PUT {layout, bytes_per_s, hours}
-    POST   /hub/upload?name=…                   a model's file, as the body itself
+    POST   /hub/upload?name=…                   a model's file, as the body itself; 202 {missing} where others of its
+                                                files are still to come
     GET    /hub/token                           whether there is one; PUT {token}, "" forgets it
 """
 
@@ -89,11 +90,14 @@ async def cancel(services: ServicesOf, _admin: Admin, download_id: str) -> Respo
 
 @router.post(UPLOAD_PATH.removeprefix("/hub"), status_code=201)
 async def upload(
-    request: Request, services: ServicesOf, _admin: Admin, name: str = "",
+    request: Request, response: Response, services: ServicesOf, _admin: Admin, name: str = "",
     content_length: Annotated[int | None, Header()] = None,
 ) -> dict[str, Any]:
-    model = await services.model_uploads.receive(name, request.stream(), num_bytes=content_length)
-    return {"id": model.id, "name": model.name}
+    received = await services.model_uploads.receive(name, request.stream(), num_bytes=content_length)
+    if received.model is None:
+        response.status_code = 202
+        return {"missing": received.missing}
+    return {"id": received.model.id, "name": received.model.name}
 
 
 @router.get("/rules")

@@ -7,22 +7,22 @@ our stand-in hub against it, so that both speak alike. No cookie, no identifier 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from importlib.metadata import version
 from typing import Any, Literal
 from urllib.parse import quote
 
 import httpx
 
-from app.errors import HubBusy, HubError, HubRefused, HubUnreachable, InvalidInput, NotFound
+from app.errors import HubDistrusted, HubError, HubUnreachable, InvalidInput, NotFound
+from app.hub.answers import check_answer, check_redirect, same_origin, unreachable
 from app.hub.files import RemoteFile, Variant, is_good_name, variants_of
 from app.hub.line import Line
 from app.language import Said
+from engine.remote.handshake import see_to_handshakes
 
 Sort = Literal["downloads", "likes", "lastModified", "createdAt", "trendingScore"]
 
@@ -77,6 +77,7 @@ class HubClient:
             timeout=httpx.Timeout(read_timeout_s, connect=CONNECT_TIMEOUT_S),
             limits=httpx.Limits(max_connections=32, max_keepalive_connections=16),
             follow_redirects=False,
+            event_hooks={"request": [see_to_handshakes], "response": [check_redirect]},
         )
 
     async def close(self) -> None:
@@ -150,7 +151,7 @@ class HubClient:
         """Where a redirect leads, on the hub's own host. Raises HubError where it leads elsewhere."""
         target = httpx.URL(url).join(location)
         if not same_origin(target, httpx.URL(self.endpoint)):
-            raise HubError(Said("hub-elsewhere"))
+            raise HubDistrusted(Said("hub-elsewhere"))
         return str(target)
 
     def _all_headers(self) -> dict[str, str]:
@@ -173,7 +174,7 @@ class HubClient:
         response = await self.get(self.endpoint + path, query, of_repo=of_repo)
         try:
             return response.json()
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:       # the latter of lists in lists in lists
             raise _odd(Said("hub-wanted-json")) from error
 
 
@@ -190,52 +191,6 @@ def check_repo(repo: str) -> None:
     )
     if not is_good or ".." in repo or "--" in repo:
         raise InvalidInput(Said("hub-no-repository", repo=repo[:200]), field="repo")
-
-
-def same_origin(one: httpx.URL, other: httpx.URL) -> bool:
-    return (one.scheme, one.host, _port(one)) == (other.scheme, other.host, _port(other))
-
-
-def check_answer(response: httpx.Response, repo: str = "") -> None:
-    """Raises what a person should read of a status that is no success."""
-    status = response.status_code
-    what = repo or Said("hub-what")
-    if status < 400:
-        return
-    if status in (401, 403):
-        if response.headers.get("x-error-code") == "GatedRepo":
-            raise HubRefused(Said("hub-gated", what=what))
-        raise HubRefused(Said("hub-refused", what=what))
-    if status == 404:
-        raise NotFound(Said("hub-not-found", what=what))
-    if status == 429 or status == 503:
-        seconds = retry_after_s(response.headers)
-        message = Said("hub-busy-for", seconds=seconds) if seconds else Said("hub-busy")
-        raise HubBusy(message, retry_after_s=seconds)
-    raise HubError(Said("hub-error", status=status))
-
-
-def retry_after_s(headers: httpx.Headers, most_s: int = 3600) -> int | None:
-    """Seconds, or a date."""
-    text = headers.get("retry-after", "").strip()
-    if text.isascii() and text.isdigit() and len(text) < 9:
-        return min(int(text), most_s)
-    try:
-        wait_s = (parsedate_to_datetime(text) - datetime.now(UTC)).total_seconds()
-    except (TypeError, ValueError, OverflowError):
-        return None
-    return max(0, min(math.ceil(wait_s), most_s))
-
-
-def unreachable(endpoint: str, error: httpx.HTTPError) -> HubUnreachable:
-    host = httpx.URL(endpoint).host
-    if isinstance(error, httpx.TimeoutException):
-        return HubUnreachable(Said("hub-silent", host=host))
-    return HubUnreachable(Said("hub-unreachable", host=host))
-
-
-def _port(url: httpx.URL) -> int | None:
-    return url.port or {"https": 443, "http": 80}.get(url.scheme)
 
 
 def _odd(wanted: Said) -> HubError:

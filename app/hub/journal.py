@@ -77,7 +77,7 @@ class Journal:
         try:
             stored = json.loads(journal_of(part).read_bytes())
             size = part.stat().st_size
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             journal.discard()
             return journal
         if not journal._read(stored, size):
@@ -131,7 +131,7 @@ def bytes_there(part: Path, file: RemoteFile) -> int:
     """Of a download that does not run. Removes nothing."""
     try:
         stored, size = json.loads(journal_of(part).read_bytes()), part.stat().st_size
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return 0
     journal = Journal(part, file)
     return journal.coverage.num_bytes if journal._read(stored, size) else 0

@@ -7,11 +7,15 @@ second of a core a GB. Here it goes from the socket, or from TLS, into one buffe
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
+from contextlib import suppress
 from typing import cast
 
 import h11
 import httpx
+
+from app.hub.connect import connected
 
 HAND_OVER_S = 0.5               # what came of a slow body by then is handed over, though the buffer is not full
 HEAD_BYTES = 64 * 1024
@@ -37,13 +41,11 @@ class Line:
 
     @classmethod
     async def to(cls, url: httpx.URL, tls: ssl.SSLContext, *, connect_timeout_s: float, read_timeout_s: float) -> Line:
-        is_tls = url.scheme == "https"
+        host, is_tls = url.raw_host.decode("ascii"), url.scheme == "https"
         try:
             async with asyncio.timeout(connect_timeout_s):
-                transport, receiver = await asyncio.get_running_loop().create_connection(
-                    _Receiver, url.raw_host.decode("ascii"), url.port or (443 if is_tls else 80),
-                    ssl=tls if is_tls else None, happy_eyeballs_delay=0.25,
-                )
+                sock = await connected(host, url.port or (443 if is_tls else 80))
+                transport, receiver = await _spoken(sock, tls if is_tls else None, host)
         except TimeoutError as error:
             raise httpx.ConnectTimeout(str(error)) from error
         except (OSError, UnicodeError) as error:        # the latter of a name that is none
@@ -104,6 +106,19 @@ class Line:
                     raise httpx.RemoteProtocolError("closed without an answer")
                 state.receive_data(bytes(buffer[:num_bytes]))
         return event
+
+
+async def _spoken(
+    sock: socket.socket, tls: ssl.SSLContext | None, host: str
+) -> tuple[asyncio.Transport, _Receiver]:
+    try:
+        return await asyncio.get_running_loop().create_connection(
+            _Receiver, sock=sock, ssl=tls, server_hostname=host if tls else None
+        )
+    except BaseException:
+        with suppress(OSError):         # closed by its transport already; else that hears of it, and closes it
+            sock.shutdown(socket.SHUT_RDWR)
+        raise
 
 
 class _Receiver(asyncio.BufferedProtocol):

@@ -58,7 +58,7 @@ def _with_hash(name: str, original: str) -> str:
     if (found := _PART.fullmatch(stem)) is not None:
         stem, part = found[1], found[2]
         original_stem = original_stem.removesuffix(part)
-    digest = hashlib.sha256(original_stem.encode()).hexdigest()[:8]
+    digest = hashlib.sha256(original_stem.encode(errors="surrogatepass")).hexdigest()[:8]
     tail = f"~{digest}{part}{dot if ending else ''}{ending}"
     return stem.encode()[: MAX_BYTES - len(tail.encode())].decode(errors="ignore").rstrip(" .") + tail
 

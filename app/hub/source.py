@@ -16,8 +16,9 @@ from urllib.request import getproxies, proxy_bypass
 
 import httpx
 
-from app.errors import HubError
-from app.hub.client import HubClient, check_answer, same_origin, unreachable
+from app.errors import HubDistrusted, HubError
+from app.hub.answers import check_answer, same_origin, unreachable
+from app.hub.client import HubClient
 from app.hub.files import RemoteFile
 from app.hub.line import Line, NotPlain
 from app.language import Said
@@ -186,7 +187,7 @@ class Source:
 
     def _checked(self, url: str) -> str:
         if self._client.endpoint.startswith("https://") and not url.startswith("https://"):
-            raise HubError(Said("hub-unencrypted"))
+            raise HubDistrusted(Said("hub-unencrypted"))
         return url
 
     def _changed(self) -> SourceChanged:

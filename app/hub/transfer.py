@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from io import FileIO
 
-from app.errors import HubBusy, HubError, HubRefused, NotFound, said
+from app.errors import HubBusy, HubDistrusted, HubError, HubRefused, NotFound, said
 from app.hub.client import HubClient
 from app.hub.disk import NO_SPACE, Disk, NoRoom
 from app.hub.files import RemoteFile
@@ -135,7 +135,7 @@ class _Fetch:
             had_bytes = self.journal.coverage.num_bytes
             try:
                 await self._attempt()
-            except HubRefused:
+            except (HubRefused, HubDistrusted):
                 raise
             except IgnoresRanges:
                 if self.is_whole:
@@ -279,7 +279,7 @@ def discard(layout: Layout) -> None:
 
 def _gravest(errors: BaseExceptionGroup[BaseException]) -> BaseException:
     """Several connections break at once; what tells most is what a person should read."""
-    kinds = (NotFound, HubRefused, SourceChanged, IgnoresRanges, NoRoom, OSError)
+    kinds = (NotFound, HubRefused, HubDistrusted, SourceChanged, IgnoresRanges, NoRoom, OSError)
     by_kind = (error for kind in kinds for error in errors.exceptions if isinstance(error, kind))
     return next(by_kind, errors.exceptions[0])
 

@@ -139,7 +139,8 @@ class ModelSettingsService:
 
     async def set_memory_budget(self, gib: float | None) -> None:
         """From the next load on. Raises InvalidInput."""
-        if gib is not None and not (isinstance(gib, int | float) and 0 < gib <= MOST_GIB):
+        is_number = isinstance(gib, int | float) and not isinstance(gib, bool)
+        if gib is not None and not (is_number and 0 < gib <= MOST_GIB):
             raise InvalidInput(Said("error-budget", count=MOST_GIB), field="gib")
         await self._db.run(settings.set_of_system, BUDGET_KEY, gib)
         self._engines.budget_bytes = None if gib is None else int(gib * 2**30)
@@ -158,7 +159,8 @@ class ModelSettingsService:
 
     async def _check_preset(self, preset_id: object) -> None:
         """One that is newly chosen. It may be deleted later, which its model does not mind."""
-        if preset_id is not None and preset_id not in {each.id for each in await self._db.read(library.list_of_admins)}:
+        known = {each.id for each in await self._db.read(library.list_of_admins)}
+        if preset_id is not None and not (isinstance(preset_id, str) and preset_id in known):
             raise InvalidInput(Said("error-preset-of-admin"), field="preset_id")
 
     async def _check_aliases(self, wanted: ModelSettings, model: Model) -> None:
@@ -179,7 +181,10 @@ def _changed(before: ModelSettings, changes: Mapping[str, Any]) -> ModelSettings
             raise InvalidInput(Said("error-setting-none", name=name[:100]), field=name)
     values = {name: getattr(rules, name) if value is None else value for name, value in changes.items()}
     if "aliases" in values:
-        values["aliases"] = tuple(dict.fromkeys(values["aliases"]))
+        aliases = values["aliases"]
+        if not isinstance(aliases, list | tuple) or not all(isinstance(each, str) for each in aliases):
+            raise InvalidInput(Said("error-must-be-texts", name="aliases"), field="aliases")
+        values["aliases"] = tuple(dict.fromkeys(aliases))
     return replace(before, **values)
 
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import time
 from collections.abc import AsyncIterable, Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, ParamSpec, TypeVar
 
-from app.errors import InvalidInput
+from app.errors import InvalidInput, said
 from app.hub.disk import KEPT_FREE_BYTES, free_bytes
 from app.hub.layout import PART_ENDING
 from app.hub.names import safe_component
@@ -20,29 +22,43 @@ from app.language import Said
 from app.services.chunks import in_pieces
 from app.services.models import ModelService
 from app.settings import Settings
+from engine.errors import ModelLoadError
+from engine.gguf import check_one_of_several, parts_by_name
 from store.tables import Model
 
 FOLDER = "uploads"
+KEPT_S = 7 * 86_400             # a part of several files, after the last that came
 ENDING = ".gguf"
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
+@dataclass(frozen=True, slots=True)
+class Received:
+    """`model` is None where others of its files are still missing."""
+
+    model: Model | None
+    missing: tuple[str, ...] = ()
+
+
 class ModelUploads:
+    """A model in several files is one once the last is there; until then each is kept, and may be sent again."""
+
     def __init__(self, models: ModelService, settings: Settings) -> None:
         self._models = models
         self._folder = settings.models_dir / FOLDER
 
     async def remove_leftovers(self) -> None:
-        """At start: files that the last end of the process has cut off."""
-        await asyncio.to_thread(_remove_parts, self._folder)
+        """At start: files that the last end of the process has cut off, and parts whose others never came."""
+        await asyncio.to_thread(_remove_cut_off, self._folder)
+        await asyncio.to_thread(_remove_abandoned, self._folder, await self._models.known_paths())
 
     async def room_bytes(self) -> int:
         """How large a file may be now."""
         return await asyncio.to_thread(_room_bytes, self._folder)
 
-    async def receive(self, file_name: str, chunks: AsyncIterable[bytes], *, num_bytes: int | None) -> Model:
+    async def receive(self, file_name: str, chunks: AsyncIterable[bytes], *, num_bytes: int | None) -> Received:
         """Raises InvalidInput where it is no model, where one of that name is there, or where the disk is full. Nothing
         is left then, nor where the browser goes away.
         """
@@ -51,22 +67,48 @@ class ModelUploads:
             raise InvalidInput(Said("error-upload-ending"), field="file")
         if (num_bytes or 0) > await self.room_bytes():
             raise InvalidInput(Said("error-disk-full"), field="file")
-        place = self._folder / name
+        place = (await asyncio.to_thread(self._folder.resolve)) / name
+        parts = parts_by_name(place)
+        is_part = len(parts) > 1
+        if is_part:
+            await self._check_unneeded(place)
         part = place.with_name(name + PART_ENDING)
+        file = await self._on_disk(_create, part, place, may_replace=is_part)       # another's is not ours to remove
         try:
-            await self._receive(part, place, chunks, num_bytes)
-            await self._on_disk(part.rename, place)
+            await self._receive(file, chunks, num_bytes)
+            if is_part:
+                await self._check_unneeded(place)       # it may be a model's by now
+                await self._check_part(part, place)
+            await self._on_disk(part.replace, place)
         except BaseException:
             await asyncio.to_thread(part.unlink, missing_ok=True)
             raise
+        if is_part:
+            missing = await asyncio.to_thread(lambda: tuple(each.name for each in parts if not each.is_file()))
+            if missing:
+                return Received(None, missing)
         try:
-            return await self._models.add(place)
+            return Received(await self._models.add(parts[0]))
         except InvalidInput:
-            await asyncio.to_thread(place.unlink, missing_ok=True)
+            for each in parts:          # which of them is wrong, nobody can say
+                await asyncio.to_thread(each.unlink, missing_ok=True)
             raise
 
-    async def _receive(self, part: Path, place: Path, chunks: AsyncIterable[bytes], num_bytes: int | None) -> None:
-        file = await self._on_disk(_create, part, place)
+    async def _check_unneeded(self, place: Path) -> None:
+        if place in await self._models.known_paths():
+            raise InvalidInput(Said("error-upload-there"), field="file")
+
+    async def _check_part(self, part: Path, place: Path) -> None:
+        def check() -> None:
+            with part.open("rb", buffering=0) as file:
+                check_one_of_several(place, file, part.stat().st_size)
+
+        try:
+            await self._on_disk(check)
+        except ModelLoadError as error:
+            raise InvalidInput(said(error), field="file") from error
+
+    async def _receive(self, file: IO[bytes], chunks: AsyncIterable[bytes], num_bytes: int | None) -> None:
         num_received = 0
         try:
             async for piece in in_pieces(chunks):
@@ -92,14 +134,32 @@ def _room_bytes(folder: Path) -> int:
     return max(0, free_bytes(folder) - KEPT_FREE_BYTES)
 
 
-def _remove_parts(folder: Path) -> None:
+def _remove_cut_off(folder: Path) -> None:
     for part in folder.glob(f"*{PART_ENDING}"):
         part.unlink(missing_ok=True)
 
 
-def _create(part: Path, place: Path) -> IO[bytes]:
+def _remove_abandoned(folder: Path, needed: set[Path]) -> None:
+    """Parts of models that nobody has completed for long."""
+    now_s = time.time()
+    for path in folder.resolve().glob(f"*{ENDING}"):
+        parts = [each for each in parts_by_name(path) if each.exists()]
+        is_whole = len(parts) == len(parts_by_name(path))
+        if is_whole or needed.intersection(parts) or any(now_s - _written_s(each) < KEPT_S for each in parts):
+            continue
+        path.unlink(missing_ok=True)
+
+
+def _written_s(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except FileNotFoundError:           # removed in this very moment
+        return 0.0
+
+
+def _create(part: Path, place: Path, *, may_replace: bool) -> IO[bytes]:
     """Raises FileExistsError where it is there, or on its way by another request."""
     part.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if place.exists():
+    if place.exists() and not may_replace:
         raise FileExistsError(place)
     return part.open("xb", buffering=0)

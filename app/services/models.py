@@ -27,6 +27,7 @@ from app.services.model_facts import (
     delete_files,
     describe,
     is_replaced,
+    paths_of,
     problem_of,
     spec_from,
     version_of,
@@ -182,6 +183,14 @@ class ModelService:
         others = [each for each in await self._db.read(models.list_all) if each.id != model.id]
         num_chats = await self._db.read(models.num_chats, model.id)
         return await asyncio.to_thread(removal_of, model, versions, others, self._models_dir, num_chats)
+
+    async def known_paths(self) -> set[Path]:
+        """Of all files that some version of some model needs."""
+        rows = await self._db.read(models.list_all)
+        versions = [
+            as_model(row, each.facts) for row in rows for each in await self._db.read(models.versions, row.id)
+        ]
+        return {path for each in (*rows, *versions) if not each.is_elsewhere for path in paths_of(each)}
 
     async def register_starter(self) -> Model | None:
         """At start: the starter model, where its package is installed. Its header is read only if the file is new."""

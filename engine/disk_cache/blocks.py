@@ -183,6 +183,8 @@ class DiskBlocks:
     def close(self) -> None:
         """Returns when all is written, or is given up."""
         self._cache.finish(self._folder, CLOSE_TIMEOUT_S)
+        self._folder.on_gone = _unheard             # what is not heard any more holds this, and what has arrived here
+        self._arrived, self._news = {}, SimpleQueue()
 
     def check_integrity(self, cached: PrefixIndex) -> None:
         self._index.check_integrity()
@@ -280,6 +282,10 @@ class DiskBlocks:
     def _on_gone(self, name: int) -> None:
         if name in self._index:
             self._index.remove(name)
+
+
+def _unheard(_name: int) -> None:
+    """For a folder whose model has gone."""
 
 
 def _num_tokens(wanted: Sequence[tuple[int, int]]) -> int:

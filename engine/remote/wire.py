@@ -21,6 +21,7 @@ from pydantic_core import from_json, to_json
 from engine.errors import EndpointBusy, EndpointError, EndpointRefused
 from engine.remote import via
 from engine.remote.endpoint import Address, number_in
+from engine.remote.handshake import Refusal, refusal_of, see_to_handshakes
 from engine.told import Told
 
 MAX_JSON_BYTES = 16 * 2**20         # of a whole answer
@@ -28,6 +29,10 @@ MAX_ERROR_BYTES = 64 * 1024
 MAX_DETAIL_CHARS = 300              # of a server's own words
 RETRY_AFTER_S = 5                   # where it does not say
 MOST_RETRY_AFTER_S = 3600
+_CERTIFICATE = {
+    Refusal.UNKNOWN: "elsewhere-certificate-unknown", Refusal.DATE: "elsewhere-certificate-date",
+    Refusal.NAME: "elsewhere-certificate-name", Refusal.OTHER: "elsewhere-certificate",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,6 +145,7 @@ class Wire:
                     verify=context, follow_redirects=False, timeout=None,
                     cookies=CookieJar(policy=DefaultCookiePolicy(allowed_domains=[])),
                     limits=httpx.Limits(max_connections=1024, max_keepalive_connections=32),
+                    event_hooks={"request": [see_to_handshakes]},
                 )
             return self._client
 
@@ -220,6 +226,9 @@ def too_slow(address: Address, seconds: float) -> EndpointError:
 
 def unreachable(address: Address, error: Exception) -> EndpointError:
     detail = plain(address, str(error)) or type(error).__name__
+    if (refusal := refusal_of(error)) is not None:
+        code = _CERTIFICATE[refusal]
+        return EndpointError(Told(code, connection=address.name, host=address.host, detail=detail))
     return EndpointError(Told("elsewhere-unreachable", connection=address.name, host=address.host, detail=detail))
 
 

@@ -15,6 +15,8 @@ import pytest
 import pytest_asyncio
 
 from app import cli
+from app.instance import Instance, Note
+from app.services.changes import Change
 from app.services.container import Services
 from app.settings import Settings
 from engine.backends.scripted import ScriptedBackend
@@ -118,6 +120,30 @@ def inglenook(data_dir: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
         return Outcome(int(ended.value.code or 0), captured.out, captured.err)
 
     return call
+
+
+@pytest.fixture
+def beside(house: House, admin: Person, data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
+    """`inglenook` is called on the data folder of the house, which has it open."""
+    folder = house.services.settings.data_dir
+    monkeypatch.setenv("INGLENOOK_DATA_DIR", str(folder))
+    with Instance.claim(folder) as instance:
+        instance.publish(Note(os.getpid(), house.url))
+        yield house
+
+
+@pytest.fixture
+def heard(beside: House) -> Iterator[list[Change]]:
+    """By the server's own pages."""
+    heard: list[Change] = []
+
+    async def watch() -> object:
+        return beside.services.changes.watch(None, heard.append)
+
+    unwatch = beside.do(watch())
+    yield heard
+    assert callable(unwatch)
+    unwatch()
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ The stand-in is held against huggingface_hub itself, and our layout of the share
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import socket
@@ -111,6 +112,24 @@ class TestNoAnswer:
             await client.page("birds/Dodo")
         with pytest.raises(NotFound):
             await client.page("birds/Parrot", "0" * 40)
+
+    @pytest.mark.parametrize(("said", "words"), [
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n" + b"[" * 100_000, "did not answer with JSON"),
+        (b"\x16\x03\x01 no HTTP at all\r\n\r\n", "breaks off, or answers what is no HTTP"),
+        (b"", "breaks off, or answers what is no HTTP"),
+    ])
+    async def test_what_is_no_answer_is_told_as_that(self, said: bytes, words: str) -> None:
+        async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(said)
+            await writer.drain()
+            writer.close()
+
+        async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+            client = HubClient(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+            with pytest.raises(HubError, match=words):
+                await client.page("birds/Parrot")
+            await client.close()
 
     async def test_offline_is_told_at_once(self, hub: Hub) -> None:
         with socket.socket() as nobody:

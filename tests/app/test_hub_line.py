@@ -6,16 +6,11 @@ import asyncio
 import random
 import ssl
 from collections.abc import AsyncIterator, Callable
-from datetime import UTC, datetime, timedelta
-from ipaddress import ip_address
 from pathlib import Path
 
 import httpx
 import pytest
 import pytest_asyncio
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 
 from app.errors import HubUnreachable
 from app.hub.client import HubClient
@@ -25,6 +20,7 @@ from app.hub.line import HEAD_BYTES, Line, NotPlain
 from app.hub.pace import Pace, Patience
 from app.hub.transfer import Transfer
 from tests.app.hub import Hub
+from tests.engine.certificates import write_certificate
 
 REPO, NAME = "birds/Parrot-GGUF", "parrot-Q4_K_M.gguf"
 PIECE_BYTES = 128 << 10
@@ -50,23 +46,7 @@ async def brought(hub: Hub, root: Path, *, pace: Pace | None = None, endpoint: s
 
 @pytest.fixture
 def certificate(tmp_path: Path) -> Path:
-    """Of this machine, by itself; the key is in the file as well."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
-    names = [x509.DNSName("localhost"), x509.IPAddress(ip_address("127.0.0.1"))]
-    made = (
-        x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
-        .serial_number(1).not_valid_before(datetime.now(UTC) - timedelta(days=1))
-        .not_valid_after(datetime.now(UTC) + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName(names), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    path = tmp_path / "certificate.pem"
-    private = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-    path.write_bytes(private + made.public_bytes(serialization.Encoding.PEM))
-    return path
+    return write_certificate(tmp_path / "certificate.pem")
 
 
 @pytest.fixture

@@ -22,7 +22,10 @@ def test_a_name_that_any_system_keeps_stays(name: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["CON.txt", "nul.tar.gz", "LPT1", "com¹.txt", "a.", "a ", " a", "a:b", "a?*", "x\u202egpj.gguf", "..", "..."],
+    [
+        "CON.txt", "nul.tar.gz", "LPT1", "com¹.txt", "a.", "a ", " a", "a:b", "a?*", "x\u202egpj.gguf", "..", "...",
+        "\ud800.gguf",
+    ],
 )
 def test_one_that_windows_or_an_eye_takes_for_another_is_changed(name: str) -> None:
     safe = safe_component(name)

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from app.errors import HubBusy, HubError, HubRefused, HubUnreachable, NotFound
+from app.errors import HubBusy, HubDistrusted, HubError, HubRefused, HubUnreachable, NotFound
 from app.hub.client import HubClient
 from app.hub.disk import Disk, NoRoom
 from app.hub.files import RemoteFile
@@ -73,6 +73,22 @@ async def bench(hub: Hub, tmp_path: Path) -> AsyncIterator[Bench]:
     client = HubClient(hub.url)
     yield Bench(hub, client, tmp_path / "models")
     await client.close()
+
+
+@pytest.mark.parametrize(("location", "kind"), [
+    ("data:text/plain,GGUF", "data"), ("file:///etc/passwd", "file"), ("ftp://files.test/a.gguf", "ftp"),
+    ("https:", "https"), ("http://files.test:99999/a.gguf", "http"), ("javascript:alert(1)", "javascript"),
+    ("http://a/" + "b" * 66_000, "http"), ("http://a:0/", "http"),
+])
+async def test_a_hub_that_leads_to_no_web_address_is_not_followed_and_asked_once(
+    bench: Bench, location: str, kind: str
+) -> None:
+    bench.hub.faults.location = location
+    transfer = await bench.transfer()
+    with pytest.raises(HubDistrusted, match=rf"no web address \({kind}:…\)"):
+        await transfer.run()
+    assert len(bench.hub.heard("hub", "/resolve/")) == 1
+    assert not bench.waits_s
 
 
 async def test_a_file_comes_whole_over_several_connections(bench: Bench) -> None:
@@ -584,7 +600,7 @@ def test_no_hash_means_no_file() -> None:
     assert RemoteFile(name="a", size_bytes=1, sha256=sha256(b"a")).etag == sha256(b"a")
 
 
-@pytest.mark.parametrize("stretches", ["[[0, Infinity]]", "[[0]]", "null", "[[0, 1000000]]"])
+@pytest.mark.parametrize("stretches", ["[[0, Infinity]]", "[[0]]", "null", "[[0, 1000000]]", "[" * 100_000])
 def test_a_journal_that_somebody_edited_counts_as_none(tmp_path: Path, stretches: str) -> None:
     part = tmp_path / "a.part"
     file = RemoteFile(name="a", size_bytes=10, git_oid="0" * 40)

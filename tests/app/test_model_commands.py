@@ -212,11 +212,17 @@ class TestRemove:
         assert removed.exit_code == 0 and "Deleted with it, from the models folder: own.gguf." in removed.out
         assert not path.exists()
 
-    def test_is_the_running_server_s_business(self, inglenook: Inglenook, tiny: Path, data_dir: Path) -> None:
+    def test_waits_for_a_server_that_is_just_starting(self, inglenook: Inglenook, tiny: Path, data_dir: Path) -> None:
+        with Instance.claim(data_dir):
+            outcome = inglenook("models", "remove", "tiny")
+        assert (outcome.exit_code, "Inglenook runs already" in outcome.err) == (1, True)
+
+    def test_needs_an_admin_where_a_server_runs(self, inglenook: Inglenook, tiny: Path, data_dir: Path) -> None:
         with Instance.claim(data_dir) as instance:
             instance.publish(Note(os.getpid(), "http://127.0.0.1:1"))
             outcome = inglenook("models", "remove", "tiny")
-        assert (outcome.exit_code, "on the page Models" in outcome.err) == (1, True)
+            assert (outcome.exit_code, "without an admin" in outcome.err) == (1, True)
+            assert inglenook("models", "set", "tiny", "--pin").exit_code == 0, "which nobody is signed in to mind"
 
 
 def test_a_rollback_needs_a_version_to_go_back_to(inglenook: Inglenook, tiny: Path) -> None:

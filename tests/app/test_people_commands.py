@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterator
-from pathlib import Path
 
 import httpx
 import pytest
 
 from app import people_commands
-from app.instance import Instance, Note
 from app.security import SESSION_COOKIE
 from app.services.changes import Change
 from app.services.endings import Ending
@@ -72,27 +68,6 @@ class TestAlone:
 
 
 class TestBesideAServer:
-    @pytest.fixture
-    def beside(self, house: House, admin: Person, data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
-        folder = house.services.settings.data_dir
-        monkeypatch.setenv("INGLENOOK_DATA_DIR", str(folder))
-        with Instance.claim(folder) as instance:
-            instance.publish(Note(os.getpid(), house.url))
-            yield house
-
-    @pytest.fixture
-    def heard(self, beside: House) -> Iterator[list[Change]]:
-        """By the server's own pages."""
-        heard: list[Change] = []
-
-        async def watch() -> object:
-            return beside.services.changes.watch(None, heard.append)
-
-        unwatch = beside.do(watch())
-        yield heard
-        assert callable(unwatch)
-        unwatch()
-
     def test_open_pages_hear_of_each_change(self, inglenook: Inglenook, beside: House, heard: list[Change]) -> None:
         for command in (
             ("users", "add", "Nora", "--make-up"), ("users", "role", "nora", "admin"), ("users", "disable", "nora"),

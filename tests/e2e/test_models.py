@@ -12,6 +12,7 @@ from playwright.async_api import Browser, Locator, Page, expect
 
 from tests.app.hub import TOKEN, Hub
 from tests.app.other_apps import put_in_ollama
+from tests.app.shop import tiny_part
 from tests.e2e.conftest import Server, sign_in
 from tests.e2e.stocked_hub import FILE, REPO
 from tests.engine.tiny_gguf import write_tiny_gguf
@@ -207,6 +208,31 @@ async def test_a_file_dropped_onto_the_page_is_uploaded_with_progress(
     await expect(page.get_by_role("dialog")).to_have_count(0)
     await expect(page.get_by_role("link", name="Tiny 1")).to_be_visible()
     assert page.url == f"{fresh_server.url}/models"
+
+
+async def test_a_model_in_several_files_is_sent_at_once_or_bit_by_bit(
+    fresh_server: Server, browser: Browser, tmp_path: Path
+) -> None:
+    name = fresh_server.add_user(admin=True)
+    fresh_server.start()
+    page = await sign_in(browser, fresh_server, name)
+    files = [tmp_path / f"split-0000{number}-of-00003.gguf" for number in (1, 2, 3)]
+    for number, file in enumerate(files):
+        file.write_bytes(tiny_part(number, 3))
+    await page.goto(f"{fresh_server.url}/models")
+    await page.get_by_role("button", name="Add a file").click()
+    dialog = page.get_by_role("dialog")
+    field = dialog.locator("input[type=file]")
+    await field.set_input_files(files[1:])
+    await expect(dialog.get_by_text(f"{files[0].name} is still missing: send it, too.")).to_be_visible()
+    broken = tmp_path / "broken" / files[0].name
+    broken.parent.mkdir()
+    broken.write_bytes(files[2].read_bytes())
+    await field.set_input_files(broken)
+    await expect(dialog.get_by_role("alert")).to_contain_text("is not the part that its name says")
+    await field.set_input_files(files[0])
+    await expect(dialog).to_have_count(0)
+    await expect(page.get_by_role("link", name="Tiny 0")).to_be_visible()
 
 
 async def _let_go(page: Page, field: Locator, drag: Callable[..., Awaitable[None]], path: Path) -> None:

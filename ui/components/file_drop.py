@@ -12,11 +12,14 @@ class FileDrop(Element, component="file_drop.js"):
 
     def __init__(
         self, *, url: str, max_bytes: int, accept: str, on_sent: Callable[[], Awaitable[None]] | None = None,
-        takes_page: bool = False,
+        takes_page: bool = False, takes_many: bool = False,
     ) -> None:
-        """`takes_page`: a file may be dropped anywhere on the page while this is there."""
+        """`takes_page`: a file may be dropped anywhere on the page while this is there. `takes_many`: each is sent, one
+        after the other.
+        """
         super().__init__()
-        self._props.update(url=url, maxBytes=max_bytes, accept=accept, busy=False, takesPage=takes_page)
+        self._props.update(url=url, maxBytes=max_bytes, accept=accept, busy=False)
+        self._props.update(takesPage=takes_page, many=takes_many)
         if on_sent is not None:
             self.on("sent", lambda _event: on_sent())
 

@@ -57,7 +57,9 @@ class BringDialog:
             async def sent() -> None:
                 dialog.close()
 
-            FileDrop(url=UPLOAD_PATH, max_bytes=room_bytes, accept=".gguf", on_sent=sent, takes_page=True)
+            FileDrop(
+                url=UPLOAD_PATH, max_bytes=room_bytes, accept=".gguf", on_sent=sent, takes_page=True, takes_many=True
+            )
             self._by_path(dialog)
             found = tag("div", "nk-bring-found", aria_live="polite")
 

@@ -77,4 +77,8 @@ file-let-go = Loslassen zum Importieren
 file-sending = { $percent } % gesendet
 file-too-large = Diese Datei ist zu groß.
 file-not-sent = Die Datei konnte nicht gesendet werden. Ist der Server noch da?
+file-missing = { $count ->
+    [one] { $files } fehlt noch: bitte auch senden.
+   *[other] { $count } Dateien fehlen noch, etwa { $files }: bitte auch senden.
+}
 file-refused = Der Server hat mit { $status } geantwortet.

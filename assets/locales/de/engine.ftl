@@ -156,6 +156,10 @@ engine-unreadable-answer = Was das Modell sagte, ließ sich nicht lesen ({ $mode
 
 # Server anderswo
 engine-elsewhere-unreachable = { $connection } ist unter { $host } nicht zu erreichen ({ $detail }). Läuft der Server, und stimmt die Adresse?
+engine-elsewhere-certificate-unknown = { $connection } wird nicht gefragt: Das Zertifikat von { $host } hat niemand unterschrieben, dem dieser Computer vertraut. Gehört es Ihnen, dieses oder das der unterschreibenden Stelle mit SSL_CERT_FILE angeben und Inglenook neu starten; sonst steht jemand dazwischen.
+engine-elsewhere-certificate-date = { $connection } wird nicht gefragt: Das Zertifikat von { $host } gilt heute nicht. Bitte das Datum dieses Computers prüfen; stimmt es, muss der Betreiber das Zertifikat erneuern.
+engine-elsewhere-certificate-name = { $connection } wird nicht gefragt: { $host } zeigt das Zertifikat eines anderen Servers. Bitte die Adresse eingeben, für die es ausgestellt ist; stimmt sie schon, steht jemand dazwischen.
+engine-elsewhere-certificate = { $connection } wird nicht gefragt: Das Zertifikat von { $host } kann nicht angenommen werden ({ $detail }). Der Betreiber muss es ersetzen.
 engine-elsewhere-slow = { $connection } hat { $seconds } s lang nichts gesendet. Vielleicht lädt der Server das Modell oder hat zu viel zu tun: später noch einmal versuchen.
 engine-elsewhere-cut = { $connection } hat abgebrochen, bevor die Antwort ganz war. Bitte noch einmal fragen.
 engine-elsewhere-garbage = { $connection } hat etwas gesendet, das keine Antwort der API von OpenAI ist: { $detail }. Stimmt die Adresse der API? Meist endet sie auf /v1.

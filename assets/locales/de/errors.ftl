@@ -45,7 +45,7 @@ error-model-embeds = { $model } berechnet Embeddings und kann nicht chatten. Bit
 error-model-writes = { $model } schreibt gerade { $count ->
     [one] eine Antwort
    *[other] { $count } Antworten
- }. Das Ende abwarten oder anhalten.
+ }. Das Ende abwarten oder mit --stop beenden.
 error-makes-room = Beendet seine Antworten, um Platz für { $model } zu machen.
 error-model-starter = { $model } gehört zu Inglenook und lässt sich nicht einzeln entfernen.
 error-model-elsewhere = { $model } liegt auf einem Server anderswo und hat hier keine Datei. Die Verbindung steht auf der Seite „Modelle“ unter „Anderswo“.
@@ -125,6 +125,9 @@ error-database-too-new = Die Datenbank stammt von einem neueren Inglenook: { $de
 error-not-signed-in = Bitte anmelden oder einen API-Schlüssel mitschicken.
 error-admins-only = Das dürfen nur Admins. Bitte jemanden davon fragen.
 error-must-be-text = { $name } muss ein Text sein.
+error-must-be-object = { $name } muss ein Objekt sein.
+error-must-be-path = { $name } muss ein vollständiger Pfad sein, von der Wurzel an.
+error-must-be-texts = { $name } muss eine Liste von Texten sein.
 error-must-be-one-of = { $name } muss eines hiervon sein: { $known }.
 error-tag-unnamed = Bitte dem Schlagwort einen Namen geben.
 error-folder-unnamed = Bitte dem Ordner einen Namen geben.
@@ -190,7 +193,6 @@ command-no-user = Es gibt niemanden namens { $name }. Siehe `inglenook users lis
 command-anyway = { $reason } Um es trotzdem herunterzuladen, --anyway anfügen.
 command-download-many = Mehr als ein Download ist „{ $download }“. Siehe `inglenook models downloads`.
 command-download-none = Kein Download ist „{ $download }“. Siehe `inglenook models downloads`.
-command-remove-running = Inglenook läuft unter { $url } und antwortet vielleicht gerade mit diesem Modell: dort auf der Seite „Modelle“ entfernen, oder es vorher beenden.
 command-remove-files = Mit { $model } gehen diese Dateien endgültig: { $files }. Wenn das gewollt ist, mit --yes.
 command-delete-user = Mit { $name } geht das endgültig: { $what }. Wenn das gewollt ist, mit --yes; `inglenook users disable` sperrt nur aus.
 command-no-admin = Inglenook läuft unter { $url } ohne Admin. Einen anlegen: inglenook users add NAME --admin.

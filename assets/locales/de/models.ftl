@@ -106,7 +106,7 @@ download-cancel-yes = Abbrechen und löschen
 
 # Was schon da ist, hinzufügen; siehe ui/models/bring.py
 bring-upload = Aus diesem Browser
-bring-upload-about = Eine GGUF-Datei von höchstens { $size }. Sie wird auf den Computer kopiert, auf dem Inglenook läuft.
+bring-upload-about = Eine GGUF-Datei von höchstens { $size } oder alle Dateien eines geteilten Modells. Sie werden auf den Computer kopiert, auf dem Inglenook läuft.
 bring-path = Von der Platte
 bring-found = In anderen Programmen gefunden
 bring-found-about = Werden dort verwendet, wo sie sind, und nie kopiert oder gelöscht.

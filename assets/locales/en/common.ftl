@@ -77,4 +77,8 @@ file-let-go = Let go to import
 file-sending = Sending { $percent } %
 file-too-large = That file is too large.
 file-not-sent = The file could not be sent. Is the server still there?
+file-missing = { $count ->
+    [one] { $files } is still missing: send it, too.
+   *[other] { $count } files are still missing, as { $files }: send them, too.
+}
 file-refused = The server answered { $status }.

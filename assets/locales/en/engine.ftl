@@ -156,6 +156,10 @@ engine-unreadable-answer = { $model } could not read what the model said. Ask ag
 
 # servers elsewhere
 engine-elsewhere-unreachable = { $connection } cannot be reached at { $host } ({ $detail }). See that its server runs, and that the address is right.
+engine-elsewhere-certificate-unknown = { $connection } is not asked: nobody whom this machine trusts has signed the certificate of { $host }. If it is yours, give it, or that of its authority, by SSL_CERT_FILE and start Inglenook anew; else somebody stands in between.
+engine-elsewhere-certificate-date = { $connection } is not asked: the certificate of { $host } is not valid today. See that this machine's date is right; if it is, whoever keeps that server must renew it.
+engine-elsewhere-certificate-name = { $connection } is not asked: { $host } shows a certificate of another host. Enter the address for which it was made; if it is right, somebody stands in between.
+engine-elsewhere-certificate = { $connection } is not asked: the certificate of { $host } cannot be accepted ({ $detail }). Whoever keeps that server must replace it.
 engine-elsewhere-slow = { $connection } sent nothing for { $seconds } s. Its server may be loading the model, or have too much to do: try again later.
 engine-elsewhere-cut = { $connection } broke off before its answer was whole. Ask again.
 engine-elsewhere-garbage = { $connection } sent what is no answer of OpenAI's API: { $detail }. See that its address is that of the API; mostly it ends in /v1.

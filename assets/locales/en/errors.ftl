@@ -46,7 +46,7 @@ error-model-embeds = { $model } makes embeddings and cannot chat. Choose another
 error-model-writes = { $model } is writing { $count ->
     [one] an answer
    *[other] { $count } answers
- }. Wait for the end, or stop it.
+ }. Wait for the end, or end them with --stop.
 error-makes-room = Ends its answers, to make room for { $model }.
 error-model-starter = { $model } came with Inglenook and goes with it; it cannot be removed alone.
 error-model-elsewhere = { $model } is on a server elsewhere: it has no file here. Its connection stands on the Models page, under Elsewhere.
@@ -126,6 +126,9 @@ error-database-too-new = { $detail }
 error-not-signed-in = Sign in, or send an API key.
 error-admins-only = Only admins may do this. Ask one.
 error-must-be-text = { $name } must be a text.
+error-must-be-object = { $name } must be an object.
+error-must-be-path = { $name } must be a whole path, from the root on.
+error-must-be-texts = { $name } must be a list of texts.
 error-must-be-one-of = { $name } must be one of: { $known }.
 error-tag-unnamed = Give the tag a name.
 error-folder-unnamed = Give the folder a name.
@@ -191,7 +194,6 @@ command-no-user = There is no user called { $name }. See `inglenook users list`.
 command-anyway = { $reason } To download it all the same, add --anyway.
 command-download-many = More than one download is '{ $download }'. See `inglenook models downloads`.
 command-download-none = No download is '{ $download }'. See `inglenook models downloads`.
-command-remove-running = Inglenook runs at { $url }, and may be answering with that model: remove it there, on the page Models, or stop it first.
 command-remove-files = With { $model } these files go for good: { $files }. If that is meant, add --yes.
 command-delete-user = With { $name } this goes for good: { $what }. If that is meant, add --yes; `inglenook users disable` only shuts them out.
 command-no-admin = Inglenook runs at { $url } without an admin. Make one: inglenook users add NAME --admin.

@@ -106,7 +106,7 @@ download-cancel-yes = Cancel and delete
 
 # Adding what is here already; see ui/models/bring.py
 bring-upload = From this browser
-bring-upload-about = A GGUF file of up to { $size }. It is copied to the computer that runs Inglenook.
+bring-upload-about = A GGUF file of up to { $size }, or all files of a model that is split. They are copied to the computer that runs Inglenook.
 bring-path = From the disk
 bring-found = Found in other apps
 bring-found-about = Used where they are, never copied or deleted.

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -83,7 +84,12 @@ class LlamaCppBackend:
             undo.callback(self._model.close)
             self._tokenizer = LlamaTokenizer(self._model)
             self._abort_flag = None if self._model.forgets else AbortFlag()     # half a step cannot be taken back
-            self._streams = Streams(self._new_context, start, limit)
+            # Nothing of it is bound to the back end, which has the streams: counting references frees both.
+            new_context = partial(
+                Context, self._model, num_batch_tokens=self._num_batch_tokens, num_threads=config.num_threads,
+                kv_type=config.kv_type, abort_flag=self._abort_flag,
+            )
+            self._streams = Streams(new_context, start, limit)
             undo.callback(self._streams.close)
             self._streams.layout = self._learn_layout(self._streams.context)
             if self._streams.layout is None:      # states move as a whole, between contexts of as many streams only
@@ -193,12 +199,6 @@ class LlamaCppBackend:
         return logits
 
     # -- at load -------------------------------------------------------------------------------------------------------
-
-    def _new_context(self, shape: ContextShape) -> Context:
-        return Context(
-            self._model, shape, num_batch_tokens=self._num_batch_tokens, num_threads=self._config.num_threads,
-            kv_type=self._config.kv_type, abort_flag=self._abort_flag,
-        )
 
     def _load_draft(self) -> DraftModel | None:
         """None where it does not fit this model: the setting may be another's, and answers are the same without."""

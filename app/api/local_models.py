@@ -1,0 +1,79 @@
+"""What an admin does with the models of this machine, for admins with a session; API keys are not good here. What the
+command line asks of a server that runs.
+
+    PUT    /local-models/settings       {model, changes};  PUT /local-models/budget {gib}
+    POST   /local-models/update         {model, path};  POST /local-models/rollback {model, version}
+    DELETE /local-models                {model, stops_answers}: else one that is answering stays
+    POST   /local-models/changed        something was changed beside the server: open pages look again
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from fastapi import APIRouter
+from fastapi.responses import Response
+
+from app.api.dependencies import Admin, JsonObject, ServicesOf
+from app.errors import InvalidInput
+from app.language import Said
+from app.services.changes import Change
+
+router = APIRouter(include_in_schema=False, prefix="/local-models")
+
+DONE = 204
+
+
+@router.put("/settings", status_code=DONE)
+async def change(services: ServicesOf, _admin: Admin, body: JsonObject) -> Response:
+    changes = body.get("changes")
+    if not isinstance(changes, dict):
+        raise InvalidInput(Said("error-must-be-object", name="changes"), field="changes")
+    await services.model_settings.change(_text(body, "model"), changes)
+    return Response(status_code=DONE)
+
+
+@router.put("/budget", status_code=DONE)
+async def set_budget(services: ServicesOf, _admin: Admin, body: JsonObject) -> Response:
+    await services.model_settings.set_memory_budget(body.get("gib"))
+    return Response(status_code=DONE)
+
+
+@router.post("/update", status_code=DONE)
+async def update(services: ServicesOf, _admin: Admin, body: JsonObject) -> Response:
+    await services.model_versions.update(_text(body, "model"), _path(body))
+    return Response(status_code=DONE)
+
+
+@router.post("/rollback", status_code=DONE)
+async def roll_back(services: ServicesOf, _admin: Admin, body: JsonObject) -> Response:
+    await services.model_versions.roll_back(_text(body, "model"), _text(body, "version"))
+    return Response(status_code=DONE)
+
+
+@router.delete("", status_code=DONE)
+async def remove(services: ServicesOf, _admin: Admin, body: JsonObject) -> Response:
+    await services.models.remove(_text(body, "model"), stops_answers=body.get("stops_answers") is True)
+    return Response(status_code=DONE)
+
+
+@router.post("/changed", status_code=DONE)
+async def changed(services: ServicesOf, _admin: Admin) -> Response:
+    services.changes.announce_all(Change("models"))
+    return Response(status_code=DONE)
+
+
+def _text(body: dict[str, Any], name: str) -> str:
+    value = body.get(name, "")
+    if not isinstance(value, str):
+        raise InvalidInput(Said("error-must-be-text", name=name), field=name)
+    return value
+
+
+def _path(body: dict[str, Any]) -> Path:
+    """A whole one: where this process was started is nobody's matter."""
+    path = Path(_text(body, "path"))
+    if not path.is_absolute():
+        raise InvalidInput(Said("error-must-be-path", name="path"), field="path")
+    return path
