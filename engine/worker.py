@@ -48,7 +48,7 @@ class EngineWorker:
         self.metrics = EngineMetrics()         # replaced, never changed
         self.end_reason: Told | None = None    # why it ended, for those inside: set before the vocabulary goes
         self._mailbox: Mailbox[Request] = Mailbox()
-        self._outbox = Outbox(partial(self._mailbox.tell, listener.on_outputs))
+        self._outbox = Outbox(self._tell)
         self._backend: Backend | None = None   # the loop calls its `interrupt`, and nothing else
         self._may_prepare = True               # there may be more of what later steps would wait for
         self._is_idle = False                  # nothing was asked for a moment: time for that
@@ -182,6 +182,9 @@ class EngineWorker:
         self._count(scheduler, backend)        # first: whoever hears of an end finds it counted
         self._outbox.add(progress)
         self._outbox.send(scheduler.num_running)
+
+    def _tell(self, outputs: list[CoreOutput]) -> None:
+        self._mailbox.tell(self._listener.on_outputs, outputs)
 
     def _count(self, scheduler: Scheduler, backend: Backend) -> None:
         self.metrics = scheduler.counters.snapshot(
