@@ -10,6 +10,7 @@ from nicegui.elements.dialog import Dialog
 from nicegui.testing import User
 
 from app.services.connections import Entered
+from app.services.models import STARTER_ID, STARTER_NAME
 from tests.engine.upstream import KEY, Upstream
 from tests.ui.conftest import Home, Person
 from tests.ui.using import choose, click, elements, one, trigger, until
@@ -167,6 +168,25 @@ async def test_a_temporary_chat_says_so_too(home: Home, ben: Person, upstream: U
     tab = await ben.at(f"/c/{sent.conversation_id}")
     assert "What you write goes to Office and leaves this computer." in texts(tab)
     await home.services.connections.set_allowed(False)
+    stays = "What you write now stays on this computer. Answers above came over Office."
+    await until(lambda: stays in texts(tab))
+
+
+async def test_what_an_answer_from_elsewhere_knew_does_not_count_as_kept_here(
+    home: Home, ben: Person, upstream: Upstream
+) -> None:
+    """Whichever model is chosen now; and of a branch without such an answer it is not said."""
+    await home.services.connections.set_allowed(True)
+    await home.services.connections.add(entered(upstream))
+    sent = await home.services.chat.send(ben.id, None, "Hello", model_id="big")
+    generation = home.services.generations.get(sent.answer_id)
+    assert generation is not None
+    await until(lambda: generation.is_ended)
+    tab = await ben.at(f"/c/{sent.conversation_id}")
+    choose(tab, STARTER_NAME)
+    mixed = "What you write now stays on this computer. Answers above came over Office."
+    await until(lambda: mixed in texts(tab))
+    await home.services.chat.regenerate(ben.id, sent.answer_id, model_id=STARTER_ID)
     await until(lambda: "Stays on this computer. Check what matters." in texts(tab))
 
 
