@@ -204,7 +204,7 @@ async def test_it_speaks_german(home: Home, ada: Person) -> None:
     await home.services.benchmarks.set_costs(Costs(watts=65, kwh_price=0.32))
     tab = await ada.at(PATH)
     assert "20 % langsamer als am 03.03.2026, bei 1 zugleich" in _texts(tab)
-    assert _says(tab, "kostet eine Million Tokens hier 0,018")
+    assert _says(tab, "kostet eine Million Token hier 0,018")
 
 
 def test_progress_is_told_in_few_words() -> None:

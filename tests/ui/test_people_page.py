@@ -139,12 +139,12 @@ async def test_who_is_disabled_is_let_in_again(home: Home, ada: Person, ben: Per
     assert await home.services.accounts.user_of_session(ben.session) is None
     (said,) = told(tab, "Ben is disabled, and signed out everywhere.")
     assert "Undo" not in said       # what has ended does not come back
-    choose(tab, "Ben", "Let in again")
-    await until(lambda: told(tab, "Ben can sign in again."))
-    assert "Undo" in told(tab, "Ben can sign in again.")[0]
+    choose(tab, "Ben", "Enable")
+    await until(lambda: told(tab, "Ben is enabled, and can sign in again."))
+    assert "Undo" in told(tab, "Ben is enabled, and can sign in again.")[0]
     await home.services.accounts.sign_in("Ben", PASSWORD)
     trigger(one(tab, Toast), "act", f"disabled {ben.id}")
-    await until(lambda: "Let in again" in texts(tab))
+    await until(lambda: "Enable" in texts(tab))
 
 
 async def test_before_somebody_is_deleted_it_is_told_what_goes(home: Home, ada: Person, ben: Person) -> None:

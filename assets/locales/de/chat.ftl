@@ -72,7 +72,7 @@ chat-minutes = { $minutes } min { $seconds } s
 
 # --- Zahlen
 chat-figures = Zahlen
-chat-stat-speed = { $speed } Tok/s
+chat-stat-speed = { $speed } Token/s
 chat-stat-tokens = { $count ->
     [one] { $count } Token
    *[other] { $count } Token

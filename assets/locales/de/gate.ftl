@@ -4,7 +4,7 @@ sign-in-welcome = Willkommen zurück
 sign-in-where = Inglenook auf { $host }
 # Über dem Formular, wo eine Sitzung geendet hat
 ended-signed-out = Sie wurden abgemeldet.
-ended-disabled = Ein Admin hat Ihr Konto gesperrt. Ihre Chats bleiben erhalten, und ein Admin kann es wieder freigeben.
+ended-disabled = Ein Admin hat Ihr Konto gesperrt. Ihre Chats bleiben erhalten, und ein Admin kann es wieder entsperren.
 ended-deleted = Ein Admin hat Ihr Konto gelöscht.
 ended-password = Ihr Passwort wurde geändert, deshalb wurden Sie abgemeldet. Melden Sie sich mit dem neuen an.
 sign-in-forgotten = Passwort vergessen? Ein neues gibt es vom Admin.

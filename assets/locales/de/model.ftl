@@ -113,6 +113,6 @@ update-get = Daneben laden
 update-coming = Unterwegs
 
 setting-gpu-number = GPU { $number }: { $name }
-setting-preset_id = Vorlage neuer Chats
+setting-preset_id = Voreinstellung neuer Chats
 setting-preset_id-about = Von einem Admin; für alle, die selbst keine als Standard haben.
 setting-no-preset = keine

@@ -20,7 +20,7 @@ people-password = Neues Passwort
 people-make-admin = Zum Admin machen
 people-unmake-admin = Adminrechte entziehen
 people-disable = Sperren
-people-enable = Wieder hereinlassen
+people-enable = Entsperren
 people-delete = Löschen
 
 people-name-about = Damit meldet sich die Person an.
@@ -39,9 +39,9 @@ people-password-made = Passwort
 people-is-admin = { $name } ist jetzt Admin.
 people-is-user = { $name } ist nicht mehr Admin.
 people-is-disabled = { $name } ist gesperrt und überall abgemeldet.
-people-is-enabled = { $name } kann sich wieder anmelden.
+people-is-enabled = { $name } ist entsperrt und kann sich wieder anmelden.
 people-disable-question = { $name } sperren?
-people-disable-about = Sofort überall abgemeldet, und Antworten, die gerade entstehen, brechen ab. API-Schlüssel ruhen, Chats bleiben. { $name } lässt sich wieder hereinlassen.
+people-disable-about = Sofort überall abgemeldet, und Antworten, die gerade entstehen, brechen ab. API-Schlüssel ruhen, Chats bleiben. { $name } lässt sich wieder entsperren.
 
 people-delete-title = { $name } löschen?
 people-delete-about = Damit geht auch, endgültig:

@@ -4,7 +4,7 @@ sign-in-welcome = Welcome back
 sign-in-where = Inglenook at { $host }
 # Over the form, where a session ended
 ended-signed-out = You were signed out.
-ended-disabled = Your account was switched off by an admin. Your chats are kept, and an admin can switch it on again.
+ended-disabled = Your account was disabled by an admin. Your chats are kept, and an admin can enable it again.
 ended-deleted = Your account was deleted by an admin.
 ended-password = Your password was changed, so you were signed out. Sign in with the new one.
 sign-in-forgotten = Forgot your password? Ask your admin for a new one.

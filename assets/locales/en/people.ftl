@@ -20,7 +20,7 @@ people-password = New password
 people-make-admin = Make an admin
 people-unmake-admin = Take admin rights away
 people-disable = Disable
-people-enable = Let in again
+people-enable = Enable
 people-delete = Delete
 
 people-name-about = With it they sign in.
@@ -39,9 +39,9 @@ people-password-made = Password
 people-is-admin = { $name } is an admin.
 people-is-user = { $name } is no longer an admin.
 people-is-disabled = { $name } is disabled, and signed out everywhere.
-people-is-enabled = { $name } can sign in again.
+people-is-enabled = { $name } is enabled, and can sign in again.
 people-disable-question = Disable { $name }?
-people-disable-about = Signed out everywhere at once, and answers being written stop. API keys sleep, chats stay. You can let { $name } in again.
+people-disable-about = Signed out everywhere at once, and answers being written stop. API keys sleep, chats stay. You can enable { $name } again.
 
 people-delete-title = Delete { $name }?
 people-delete-about = This goes too, for good:
