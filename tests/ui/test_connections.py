@@ -79,6 +79,7 @@ async def test_a_connection_is_entered_tested_and_removed(home: Home, ada: Perso
     submit(tab)
     await until(lambda: "Answers" in texts(tab))
     assert {"Office", "vLLM", upstream.url, "1 model", "big"} <= set(texts(tab))
+    assert "last today" in texts(tab)
     assert "8k context" in texts(tab) and KEY not in str(texts(tab))
     upstream.routes["/v1/models"] = {"no": "models"}
     click(tab, "Test it")
@@ -88,7 +89,8 @@ async def test_a_connection_is_entered_tested_and_removed(home: Home, ada: Perso
     click(tab, "Test it")
     await until(lambda: "It answers, and has 1 model." in texts(tab))
     click(tab, "Switch off")
-    await until(lambda: "Off" in texts(tab))
+    await until(lambda: "Switched off" in texts(tab))
+    assert "Switch on" in texts(tab) and "Switch off" not in texts(tab)
     await home.services.connections.remove((await home.services.connections.list())[0].connection.id)
     await until(lambda: "Office" not in texts(tab))
 
@@ -139,6 +141,19 @@ def _turn(tab: User, label: str) -> None:
     trigger(next(
         each for each in elements(tab, Element) if each.props.get("aria-labelledby") == words.props["id"]
     ), "click")
+
+
+async def test_while_all_are_off_no_connection_offers_to_be_switched(
+    home: Home, ada: Person, upstream: Upstream
+) -> None:
+    """What it is and what can be done with it are not to be taken for each other."""
+    await home.services.connections.set_allowed(True)
+    await home.services.connections.add(entered(upstream))
+    tab = await ada.at("/models")
+    assert "Switch off" in texts(tab)
+    await home.services.connections.set_allowed(False)
+    await until(lambda: "All switched off" in texts(tab))
+    assert not {"Switch off", "Switch on"} & set(texts(tab))
 
 
 async def test_a_chat_says_before_and_after_that_words_leave(home: Home, ben: Person, upstream: Upstream) -> None:

@@ -47,6 +47,9 @@ greeting-evening = Guten Abend, { $name }
 greeting-night = Hallo, { $name }
 today = Heute
 yesterday = Gestern
+when-today = heute
+when-yesterday = gestern
+when-on = am { $date }
 
 # Zahlen mit Einheiten
 size-gib = { $number } GiB

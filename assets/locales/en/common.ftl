@@ -47,6 +47,9 @@ greeting-evening = Good evening, { $name }
 greeting-night = Hello, { $name }
 today = Today
 yesterday = Yesterday
+when-today = today
+when-yesterday = yesterday
+when-on = on { $date }
 
 # Numbers with their units; the numbers come written as the reader's language writes them
 size-gib = { $number } GiB

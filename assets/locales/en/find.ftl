@@ -49,7 +49,7 @@ find-downloads = { $count ->
     [one] { $number } download
    *[other] { $number } downloads
 }
-find-changed = changed { $date }
+find-changed = changed { $when }
 find-unreachable = No results.
 does-thinks = Thinks
 does-tools = Uses tools
