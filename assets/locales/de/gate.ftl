@@ -40,3 +40,9 @@ back-to-chat = Zurück zum Chat
 away-title = Inglenook ist gerade nicht da
 away-about = { $host } antwortet im Moment nicht. Sobald sich das ändert, geht es hier von selbst weiter.
 away-fine = Die Chats sind dort sicher: In diesem Browser wird keiner gespeichert.
+
+missing-title = Da fehlt etwas
+missing-about = Ein Teil dieser Seite ging unterwegs verloren. Von Ihren Daten fehlt nichts: Bitte die Seite neu laden.
+missing-slow-title = Noch unterwegs
+missing-slow-about = Diese Seite braucht länger als sonst. Bitte etwas warten oder sie neu laden.
+missing-again = Neu laden

@@ -40,3 +40,9 @@ back-to-chat = Back to the chat
 away-title = Inglenook is away
 away-about = { $host } does not answer just now. This page goes on by itself as soon as it does.
 away-fine = Your chats are safe there: none is kept in this browser.
+
+missing-title = Something is missing
+missing-about = A part of this page was lost on its way. Nothing of yours is: load the page again.
+missing-slow-title = Still on its way
+missing-slow-about = This page takes longer than usual. Wait a little, or load it again.
+missing-again = Load again
