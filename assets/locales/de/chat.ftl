@@ -132,4 +132,4 @@ chat-earlier = Frühere Nachrichten zeigen
 chat-earlier-print = Frühere Nachrichten fehlen hier. Über „Drucken“ im Menü des Chats kommen alle aufs Papier.
 chat-to-end = Zum Ende
 chat-reply = Antworten
-chat-reply-to = { $model } antworten
+chat-reply-to = Antwort an { $model }
