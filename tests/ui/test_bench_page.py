@@ -59,7 +59,7 @@ def _charts(tab: User) -> list[str]:
 
 async def test_it_is_for_admins(ben: Person) -> None:
     async with ben.http() as browser:
-        assert (await browser.get(PATH)).status_code == 404
+        assert (await browser.get(PATH)).status_code == 403
 
 
 async def test_a_model_is_measured_and_every_tab_sees_it_grow(home: Home, ada: Person) -> None:

@@ -223,7 +223,7 @@ async def test_hundreds_of_models_are_listed_when_they_are_asked_for(
 
 async def test_others_than_admins_see_no_connections(ben: Person) -> None:
     async with ben.http() as browser:
-        assert (await browser.get("/models")).status_code == 404
+        assert (await browser.get("/models")).status_code == 403
 
 
 async def test_a_model_elsewhere_has_no_page_of_its_own(home: Home, ada: Person, upstream: Upstream) -> None:

@@ -216,7 +216,7 @@ class ChatPage:
     # --- bringing the page up to date ---------------------------------------------------------------------------------
 
     def _on_change(self, change: Change) -> None:
-        if change.kind in ("downloads", "benchmarks", "people"):        # often, and nothing here shows it
+        if change.kind in ("downloads", "benchmarks", "people", "role"):        # nothing here shows it but the frame
             return
         is_here = self._wanted_id is not None and self._wanted_id == change.conversation_id
         is_general = change.kind in ("models", "library")

@@ -33,6 +33,8 @@ kept-at = Alles wird auf { $host } aufbewahrt.
 
 lost-title = Hier ist nichts
 lost-about = Unter dieser Adresse gibt es keine Seite.
+admins-title = Nur für Admins
+admins-about = Um Modelle und Personen kümmern sich Admins, und Ihr Konto gehört nicht oder nicht mehr dazu. Soll es das, hilft ein Admin.
 broken-title = Hier ist etwas schiefgegangen
 broken-about = Näheres steht im Protokoll von Inglenook. Bitte noch einmal versuchen.
 back-to-chat = Zurück zum Chat

@@ -33,6 +33,8 @@ kept-at = Everything is kept at { $host }.
 
 lost-title = Nothing here
 lost-about = There is no page at this address.
+admins-title = For admins only
+admins-about = Admins look after models and people, and your account is not one of theirs, or no longer. Ask one of them, if it should be.
 broken-title = Something broke here
 broken-about = What happened is in Inglenook’s log. Please try again.
 back-to-chat = Back to the chat
