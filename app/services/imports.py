@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import IO, Any, ParamSpec, TypeAlias, TypeVar
+from typing import IO, ParamSpec, TypeAlias, TypeVar
 
 import structlog
 
@@ -29,7 +29,7 @@ from app.names import clean_label
 from app.services.changes import Change, Changes
 from app.services.chunks import in_pieces
 from app.services.conversations import NEW_TITLE, title_from
-from app.services.parameters import MAX_SYSTEM_PROMPT_CHARS, checked_parameters, checked_system_prompt
+from app.services.parameters import MAX_SYSTEM_PROMPT_CHARS, checked_system_prompt, fitting_parameters
 from app.settings import Settings
 from store import imports
 from store.database import Database
@@ -280,12 +280,8 @@ def _next(source: _Source) -> IncomingConversation | Skipped | _End | None:
 
 def _checked(setup: IncomingSetup) -> IncomingSetup:
     """What can be used of it here; what cannot is left out."""
-    parameters: dict[str, Any] = {}
-    for parameter, value in setup.parameters.items():
-        with suppress(InvalidInput):
-            parameters |= checked_parameters({parameter: value})
     system_prompt = checked_system_prompt(setup.system_prompt[:MAX_SYSTEM_PROMPT_CHARS])
-    return replace(setup, parameters=parameters, system_prompt=system_prompt)
+    return replace(setup, parameters=fitting_parameters(setup.parameters), system_prompt=system_prompt)
 
 
 def _named(incoming: IncomingConversation) -> IncomingConversation:
