@@ -59,7 +59,7 @@ class ChatPage:
         self._begun_id: str | None = None           # of that which began here, and ends with this page
         self._refreshing = Refreshing(client, "refresh chat page", self._refresh)
         self._chats = ChatList(services, self._user.id, PageActions(
-            open=self._open, new_chat=self._new_chat, print=self._print, refuse=self._refuse,
+            open=self._open, new_chat=self._new_chat, print=self._print,
             shown=lambda: self._wanted_id,
         ))
         self._setup = SetupRoom(services, self._user.id, SetupActions(
