@@ -13,6 +13,7 @@ import unicodedata
 from passlib.hash import argon2
 
 from app.language import Said
+from app.names import SHAPELESS, can_be_seen
 
 SESSION_COOKIE = "inglenook_session"
 MIN_PASSWORD_CHARS = 8
@@ -65,9 +66,10 @@ def name_problem(name: str) -> Said | None:
     if len(name) > MAX_NAME_CHARS:
         return Said("error-name-long", count=MAX_NAME_CHARS)
     seen = name.translate(_WITHOUT_JOINERS)
-    if any(unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co", "Cn") for char in seen) or (
-        name[0] != seen[:1] or name[-1] != seen[-1:]
-    ):
+    hides_something = any(
+        char in SHAPELESS or unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co", "Cn") for char in seen
+    )
+    if hides_something or not can_be_seen(seen) or name[0] != seen[:1] or name[-1] != seen[-1:]:
         return Said("error-name-invisible")
     return None
 

@@ -124,13 +124,16 @@ def _make_pages(services: Services) -> None:
         await settings_page(services, request)
 
     async def for_admins(request: Request, making: Coroutine[Any, Any, bool]) -> Response | None:
-        """Others, and who asks for what is not there, are told that they are lost. `making` says whether it is."""
-        if request.state.user.role is not UserRole.ADMIN:
+        """Others are told for whom it is, whether it is there or not; and who asks for what is not, that they are lost.
+        `making` says whether it is.
+        """
+        is_admin = request.state.user.role is UserRole.ADMIN
+        if not is_admin:
             making.close()
         elif await making:
             return None
         speak_in_request(await language_of(services, request))
-        return _lost(services, 404, "lost")
+        return _lost(services, 404, "lost") if is_admin else _lost(services, 403, "admins")
 
     @nicegui_app.exception_handler(404)
     async def not_found(request: Request, error: Exception) -> Response:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ipaddress
 import socket
+from collections.abc import Sequence
 
 from app.services.models import ModelEntry
 from app.settings import Settings
@@ -40,10 +41,19 @@ def leaves_line(settings: Settings, entry: ModelEntry) -> str:
     return t("leaves-host", connection=over, host=socket.gethostname())
 
 
-class PlaceLine:
-    """Under a composer: that words stay, or that they leave, as soon as a model elsewhere is chosen.
+def mixed_line(settings: Settings, connections: Sequence[str]) -> str:
+    """What is written stays, and not all that stands above has."""
+    over = ", ".join(connections)
+    if is_here(settings):
+        return t("stays-now-here", connections=over)
+    return t("stays-now-at", connections=over, host=socket.gethostname())
 
-    `stays` is what is said of those here; "": nothing, as something else stands there.
+
+class PlaceLine:
+    """Under a composer: that words stay, or that they leave, as soon as a model elsewhere is chosen; and, once answers
+    from elsewhere stand above it, that these have not stayed.
+
+    `stays` is what is said where all of it stays; "": nothing, as something else stands there.
     """
 
     def __init__(self, settings: Settings, stays: str) -> None:
@@ -54,12 +64,15 @@ class PlaceLine:
             self._words = live("span")
         self.show(None)
 
-    def show(self, entry: ModelEntry | None) -> None:
-        """The model that is chosen."""
+    def show(self, entry: ModelEntry | None, came_over: Sequence[str] = ()) -> None:
+        """The model that is chosen, and the connections over which answers above came."""
         leaves = entry is not None and entry.is_elsewhere
         self._line.classes(add="nk-leaves") if leaves else self._line.classes(remove="nk-leaves")
-        self._lock.set_visibility(not leaves)
-        self._globe.set_visibility(leaves)
-        words = leaves_line(self._settings, entry) if entry is not None and leaves else self._stays
+        self._lock.set_visibility(not leaves and not came_over)
+        self._globe.set_visibility(leaves or bool(came_over))
+        if entry is not None and leaves:
+            words = leaves_line(self._settings, entry)
+        else:
+            words = mixed_line(self._settings, came_over) if came_over else self._stays
         put(self._words, words)
         self._line.set_visibility(bool(words))

@@ -42,14 +42,17 @@ def day_label(at: datetime, now: datetime) -> str:
     return format_skeleton("MMMd" if at.year == now.year else "yMMMd", at, locale=_locale())
 
 
-def last_on(prefix: str, at: datetime | None) -> str:
-    """The message `<prefix>-today`, `-yesterday`, `-on` (a date) or, without a time, `-never`. `at` is of any zone."""
-    if at is None:
-        return t(f"{prefix}-never")
-    days = (datetime.now().astimezone().date() - at.astimezone().date()).days
+def when(at: datetime, now: datetime | None = None) -> str:
+    """"today", "yesterday", "on 14 Nov 2026": when something happened, within a sentence. Times are of any zone."""
+    days = ((now or datetime.now()).astimezone().date() - at.astimezone().date()).days
     if days > 1:
-        return t(f"{prefix}-on", date=date(at.astimezone()))
-    return t(f"{prefix}-yesterday") if days == 1 else t(f"{prefix}-today")
+        return t("when-on", date=date(at.astimezone()))
+    return t("when-yesterday") if days == 1 else t("when-today")
+
+
+def last(message_id: str, at: datetime | None) -> str:
+    """The message, of when; or, of what has not happened yet, `<message_id>-never`."""
+    return t(f"{message_id}-never") if at is None else t(message_id, when=when(at))
 
 
 def date(at: datetime) -> str:

@@ -32,7 +32,7 @@ from store.tables import User, UserRole
 
 MAX_BODY_BYTES = 16 * 2**20
 KEY_SLEEPS = (
-    "The account that this API key belongs to is switched off. An admin can switch it on again, on the People page or "
+    "The account that this API key belongs to is disabled. An admin can enable it again, on the People page or "
     "with: inglenook users enable. The key works again then."
 )
 WEBSOCKET_FOLDER = "/_nicegui_ws/"

@@ -146,6 +146,11 @@ class AccountService:
     async def list_users(self) -> list[User]:
         return await self._db.read(accounts.list_users)
 
+    async def is_admin(self, user_id: str) -> bool:
+        """At this moment: a page may have been made before that changed."""
+        user = await self._db.read(accounts.get_user, user_id)
+        return user is not None and user.is_active and user.role is UserRole.ADMIN
+
     async def add_user(self, name: str, password: str, role: UserRole = UserRole.USER) -> User:
         name = _checked_name(name)
         password_hash = await self._hash(password)
@@ -189,6 +194,8 @@ class AccountService:
         if role is not UserRole.ADMIN:
             for callback in self._demoted:
                 callback(user_id)
+        else:
+            self._changes.announce(user_id, Change("role"))
         self.tell_people_changed()
 
     async def remove_user(self, user_id: str) -> None:

@@ -109,7 +109,7 @@ class BenchmarkService:
         return [beside_earlier(history, each) for each in rows]
 
     async def costs(self) -> Costs:
-        return Costs.from_values(await self._db.read(settings.get_of_system, COSTS_SETTING))
+        return await self._db.read(settings.fitting, COSTS_SETTING, Costs.from_values, Costs())
 
     async def set_costs(self, costs: Costs) -> None:
         await self._db.run(settings.set_of_system, COSTS_SETTING, costs.to_values())

@@ -15,7 +15,8 @@ from typing import Literal
 @dataclass(frozen=True, slots=True)
 class Change:
     kind: Literal[
-        "conversations", "thread", "models", "generation", "import", "downloads", "library", "benchmarks", "people"
+        "conversations", "thread", "models", "generation", "import", "downloads", "library", "benchmarks", "people",
+        "role"
     ]
     conversation_id: str | None = None
 

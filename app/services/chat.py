@@ -20,7 +20,7 @@ from app.services.conversations import ConversationService, title_from
 from app.services.generations import GenerationService
 from app.services.model_presets import ModelPresets
 from app.services.models import ModelService
-from app.services.parameters import sampling
+from app.services.parameters import fitting_parameters, sampling
 from app.services.setup import ChatSetup
 from app.services.temporary import TemporaryChats
 from store import deletions, messages
@@ -216,13 +216,14 @@ class ChatService:
         if is_temporary:
             self._temporary.note(turn.conversation, turn.user_message.id, turn.answer.id)
         conversation = turn.conversation
+        parameters = fitting_parameters(conversation.parameters)
         question = Question(
             thread=thread,
-            params=sampling(model, conversation.parameters, is_another=is_another),
+            params=sampling(model, parameters, is_another=is_another),
             user_id=user_id,
             text_so_far=turn.answer.content,
             system_prompt=conversation.system_prompt,
-            reasoning=conversation.parameters.get("reasoning"),
+            reasoning=parameters.get("reasoning"),
             private_to=conversation.id if is_temporary else None,
             when_full=conversation.when_full,
         )

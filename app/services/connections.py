@@ -16,9 +16,9 @@ from urllib.parse import urlsplit
 
 from app.errors import Conflict, InvalidInput, NotFound, said
 from app.language import Said, kept
+from app.names import can_be_seen, clean_label
 from app.security import name_key
 from app.services.changes import Change, Changes
-from app.services.conversations import clean_title
 from app.services.endpoints import Endpoints
 from app.services.engines import EngineRegistry
 from app.vault import Vault
@@ -190,7 +190,7 @@ class ConnectionService:
         base_url = checked_url(entered.base_url)
         if base_url is None:
             raise InvalidInput(Said("error-connection-url"), field="base_url")
-        name = clean_title(entered.name)[:MAX_NAME_CHARS].strip() or await self._name_of_host(base_url, own_id)
+        name = clean_label(entered.name, max_chars=MAX_NAME_CHARS) or await self._name_of_host(base_url, own_id)
         session_header = entered.session_header.strip()
         if session_header and not is_good_header(session_header, "x"):
             raise InvalidInput(Said("error-connection-header", name=session_header[:80]), field="session_header")
@@ -281,6 +281,7 @@ def _led_to(found: Probed) -> list[LedTo]:
             calls_tools=each.calls_tools,
         )
         for each in found.models
+        if can_be_seen(each.remote_id)      # nobody could tell it from another
     ]
 
 

@@ -5,13 +5,13 @@ Whatever belongs to somebody else does not exist here: NotFound.
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import TypeVar
 
 from app.errors import InvalidInput, NotFound
 from app.language import Said
+from app.names import clean_label
 from app.schemas import SearchHit, ThreadMessage
 from app.services.changes import Change, Changes
 from app.services.setup import ChatSetup
@@ -22,7 +22,6 @@ from store.tables import Conversation, now
 
 T = TypeVar("T")
 
-MAX_TITLE_CHARS = 200
 GENERATED_TITLE_CHARS = 48
 NEW_TITLE = "New chat"
 
@@ -114,7 +113,7 @@ class ConversationService:
 
 def checked_title(title: str) -> str:
     """As a person wrote it, tidied. Raises InvalidInput where nothing is left."""
-    title = clean_title(title)
+    title = clean_label(title)
     if not title:
         raise InvalidInput(Said("error-title-missing"), field="title")
     return title
@@ -122,29 +121,13 @@ def checked_title(title: str) -> str:
 
 def title_from(text: str) -> str:
     """A title from a chat's first message: its first words, cut between words where that leaves enough of them."""
-    title = clean_title(text, max_chars=None)
+    title = clean_label(text, max_chars=None)
     if len(title) <= GENERATED_TITLE_CHARS:
         return title or NEW_TITLE
     cut = title[:GENERATED_TITLE_CHARS]
     if not title[GENERATED_TITLE_CHARS].isspace() and " " in cut[GENERATED_TITLE_CHARS // 2:]:
         cut = cut.rpartition(" ")[0]
     return cut.rstrip(" .,;:-–—(\"'") + "…"
-
-
-def clean_title(title: str, *, max_chars: int | None = MAX_TITLE_CHARS) -> str:
-    """One line without control characters, white space collapsed; "" where nothing of it would be seen.
-
-    Marks that turn the direction of the text around are left out: they would turn what stands behind it on a page, too.
-    What joins and parts letters, in Persian or in emoji, stays.
-    """
-    title = title.translate(_TURNING)
-    harmless = "".join(" " if unicodedata.category(char) in ("Cc", "Cs") else char for char in title)
-    line = " ".join(harmless.split())[:max_chars].rstrip()
-    return line if any(unicodedata.category(char) not in ("Cf", "Zs") and char not in _BLANK for char in line) else ""
-
-
-_TURNING = dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
-_BLANK = "\u115f\u1160\u2800\u3164\uffa0"         # letters without a shape
 
 
 def _found(value: T | None) -> T:

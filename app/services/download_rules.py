@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from typing import Any
 
 from app.errors import InvalidInput
 from app.hub.layout import LayoutName
@@ -34,16 +35,12 @@ class RuleBook:
         self.pace = Pace(self.rules.bytes_per_s)        # shared by all transfers
 
     async def load(self) -> None:
-        stored = await self._db.read(stored_settings.get_of_system, SETTING)
-        try:
-            self._apply(DownloadRules(**stored) if stored else self.rules)
-        except TypeError:           # of another version
-            return
+        self._apply(await self._db.read(stored_settings.fitting, SETTING, _rules_of, self.rules))
 
     async def change(self, rules: DownloadRules) -> None:
         """Raises InvalidInput."""
         try:
-            Settings.model_validate({f"download_{name}": value for name, value in asdict(rules).items()})
+            _check(rules)
         except ValueError as error:
             raise InvalidInput(Said("download-rules"), field="rules") from error
         await self._db.run(stored_settings.set_of_system, SETTING, asdict(rules))
@@ -56,3 +53,14 @@ class RuleBook:
     def _apply(self, rules: DownloadRules) -> None:
         self.rules = rules
         self.pace.bytes_per_s = rules.bytes_per_s
+
+
+def _rules_of(stored: dict[str, Any]) -> DownloadRules:
+    rules = DownloadRules(**stored)
+    _check(rules)
+    return rules
+
+
+def _check(rules: DownloadRules) -> None:
+    """Raises ValueError."""
+    Settings.model_validate({f"download_{name}": value for name, value in asdict(rules).items()})

@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import IO, Any, ParamSpec, TypeAlias, TypeVar
+from typing import IO, ParamSpec, TypeAlias, TypeVar
 
 import structlog
 
@@ -25,10 +25,11 @@ from app.formats.archive import Progress, UnreadableFile
 from app.formats.file_names import safe_name
 from app.formats.reader import Skipped, read_conversations
 from app.language import Said
+from app.names import clean_label
 from app.services.changes import Change, Changes
 from app.services.chunks import in_pieces
-from app.services.conversations import NEW_TITLE, clean_title, title_from
-from app.services.parameters import MAX_SYSTEM_PROMPT_CHARS, checked_parameters, checked_system_prompt
+from app.services.conversations import NEW_TITLE, title_from
+from app.services.parameters import MAX_SYSTEM_PROMPT_CHARS, checked_system_prompt, fitting_parameters
 from app.settings import Settings
 from store import imports
 from store.database import Database
@@ -221,7 +222,7 @@ class ImportService:
                 if isinstance(item, Skipped):
                     ongoing.skip(item)
                 elif isinstance(item, IncomingConversation):
-                    await self._store(user_id, ongoing, replace(_titled(item), setup=_checked(item.setup)))
+                    await self._store(user_id, ongoing, replace(_named(item), setup=_checked(item.setup)))
                 if loop.time() >= next_announcement_s:
                     next_announcement_s = loop.time() + ANNOUNCE_INTERVAL_S
                     self._announce(user_id)
@@ -279,16 +280,16 @@ def _next(source: _Source) -> IncomingConversation | Skipped | _End | None:
 
 def _checked(setup: IncomingSetup) -> IncomingSetup:
     """What can be used of it here; what cannot is left out."""
-    parameters: dict[str, Any] = {}
-    for parameter, value in setup.parameters.items():
-        with suppress(InvalidInput):
-            parameters |= checked_parameters({parameter: value})
     system_prompt = checked_system_prompt(setup.system_prompt[:MAX_SYSTEM_PROMPT_CHARS])
-    return replace(setup, parameters=parameters, system_prompt=system_prompt)
+    return replace(setup, parameters=fitting_parameters(setup.parameters), system_prompt=system_prompt)
 
 
-def _titled(incoming: IncomingConversation) -> IncomingConversation:
-    title = clean_title(incoming.title)
+def _named(incoming: IncomingConversation) -> IncomingConversation:
+    """With a title, folders and tags that can be seen."""
+    place = incoming.place
+    folder, tags = (tuple(filter(None, map(clean_label, names))) for names in (place.folder, place.tags))
+    incoming = replace(incoming, place=replace(place, folder=folder, tags=tags))
+    title = clean_label(incoming.title)
     if not title:
         asked = (message.content for message in incoming.messages if message.role is MessageRole.USER)
         title = title_from(next(asked, "")) or NEW_TITLE

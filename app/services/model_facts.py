@@ -13,6 +13,7 @@ from typing import Any
 
 from app.errors import InvalidInput, said, said_by_engine
 from app.language import Said
+from app.names import clean_label
 from app.services.model_origin import Origin, origin_of
 from app.services.model_settings import ModelSettings
 from engine.errors import ModelLoadError
@@ -45,7 +46,7 @@ def describe(path: Path, name: str = "", adapters: Sequence[Adapter] = (), origi
     stem = _stem(path, origin)
     return Model(
         id=_slug(name if name and (adapters or path.is_dir()) else "-".join([stem, *stems])),
-        name=name or " + ".join([judgement.name or stem, *stems]),
+        name=name or " + ".join([clean_label(judgement.name) or stem, *stems]),
         path=str(path),
         file_format=judgement.file_format,
         architecture=judgement.architecture,

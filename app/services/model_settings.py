@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from engine.template_doctor import Code, TemplateReport
 from store import library, models, settings
 from store.database import Database
 from store.tables import Model
+from store.tables.columns import warn_of_unreadable
 
 LEAST_CONTEXT_TOKENS = 256
 MOST_USERS = 256
@@ -59,9 +60,10 @@ class ModelSettings:
 
     @classmethod
     def of(cls, model: Model) -> ModelSettings:
-        """What another version has stored beside is left out."""
-        known = {each.name for each in fields(cls)}
-        values = {name: value for name, value in model.settings.items() if name in known}
+        """What another version has stored beside is left out, and what does not fit."""
+        values = {name: value for name, value in model.settings.items() if name in _KINDS and _fits(name, value)}
+        if len(values) < len(model.settings):
+            warn_of_unreadable(f"some of the settings of {model.id}")
         return cls(**values | {"aliases": tuple(values.get("aliases", ()))})
 
     def to_values(self) -> dict[str, Any]:
@@ -87,6 +89,27 @@ class ModelSettings:
         """`keep_alive_s` is for those that have none of their own."""
         own = keep_alive_s if self.keep_alive_s is None else self.keep_alive_s
         return Policy(keep_alive_s=own, is_pinned=self.is_pinned)
+
+
+_KINDS: dict[str, type] = {
+    "context_tokens": int, "users": int, "kv_type": str, "weight_format": str, "device": str, "layers": int,
+    "threads": int, "chat_template": str, "preset_id": str, "aliases": list, "keep_alive_s": int,
+    "is_preloaded": bool, "is_pinned": bool,
+}
+
+
+def _fits(name: str, value: Any) -> bool:
+    """In kind: whether the value does is seen to where it is set."""
+    if name == "aliases":
+        return isinstance(value, list) and all(isinstance(each, str) for each in value)
+    return value is None or type(value) is _KINDS[name]
+
+
+def _budget_of(value: Any) -> float:
+    """GiB. Raises ValueError."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= MOST_GIB:
+        raise ValueError(value)
+    return float(value)
 
 
 def _gpu_number(device: str | None) -> int | None:
@@ -134,14 +157,14 @@ class ModelSettingsService:
 
     async def memory_budget_gib(self) -> float | None:
         """For all models together, as an admin has set it here. None: what the machine has."""
-        value = await self._db.read(settings.get_of_system, BUDGET_KEY)
-        return float(value) if isinstance(value, int | float) else None
+        return await self._db.read(settings.fitting, BUDGET_KEY, _budget_of, None)
 
     async def set_memory_budget(self, gib: float | None) -> None:
         """From the next load on. Raises InvalidInput."""
-        is_number = isinstance(gib, int | float) and not isinstance(gib, bool)
-        if gib is not None and not (is_number and 0 < gib <= MOST_GIB):
-            raise InvalidInput(Said("error-budget", count=MOST_GIB), field="gib")
+        try:
+            gib = None if gib is None else _budget_of(gib)
+        except ValueError as error:
+            raise InvalidInput(Said("error-budget", count=MOST_GIB), field="gib") from error
         await self._db.run(settings.set_of_system, BUDGET_KEY, gib)
         self._engines.budget_bytes = None if gib is None else int(gib * 2**30)
         self._changes.announce_all(Change("models"))

@@ -8,6 +8,7 @@ runs a model on a GPU, by that card's bandwidth; of layers that llama.cpp has on
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -179,9 +180,9 @@ class ModelSpeeds:
     ) -> float:
         """Kept in the store with what it is of."""
         async with self._measuring:
-            kept = await self._db.read(settings.get_of_system, setting)
-            if isinstance(kept, dict) and kept.get("machine") == machine:
-                return float(kept["bytes_per_s"])
+            known, kept_rate = await self._db.read(settings.fitting, setting, _bandwidth_of, ({}, 0.0))
+            if kept_rate and known == machine:
+                return kept_rate
             is_busy = self._is_busy()
             bandwidth = await measure()
             if not is_busy and not self._is_busy():
@@ -240,6 +241,14 @@ class ModelSpeeds:
             return (await choose_gpu(self._engines.limits))[1] is not None
         except ModelLoadError:
             return True
+
+
+def _bandwidth_of(kept: dict[str, Any]) -> tuple[dict[str, Any], float]:
+    """(Of which machine, bytes/s)."""
+    bytes_per_s = float(kept["bytes_per_s"])
+    if not 0 < bytes_per_s < math.inf:
+        raise ValueError(bytes_per_s)
+    return kept["machine"], bytes_per_s
 
 
 async def _measure(machine: Machine) -> float:

@@ -31,6 +31,7 @@ from store.tables import Model
 
 FOUND, LOOKS_DAILY, LOOKED_AT = "model_updates", "model_updates_daily", "model_updates_looked_at"
 EACH = timedelta(days=1)
+NEVER = datetime.min.replace(tzinfo=UTC)
 LOOK_INTERVAL_S = 3600.0
 
 log = structlog.get_logger(__name__)
@@ -65,10 +66,10 @@ class ModelUpdates:
 
     async def known(self, model: Model) -> Update | None:
         """As it was found last; None where nobody has asked since this version came. Asks nobody."""
-        stored = (await self._db.read(settings.get_of_system, FOUND, {})).get(model.id)
+        stored = (await self._found()).get(model.id)
         try:
-            update = Update(**stored | {"newness": Newness(stored["newness"])}) if stored else None
-        except (TypeError, ValueError):         # of another version
+            update = _update_of(stored) if stored else None
+        except (KeyError, TypeError, ValueError):         # of another version
             return None
         if update is None or update.of_commit != model.commit_sha:
             return None
@@ -80,7 +81,7 @@ class ModelUpdates:
         if not model.repo:
             raise Conflict(Said("update-not-of-hub", model=model.name))
         update = _compared(model, await self._hub.page(model.repo))
-        kept = dict(await self._db.read(settings.get_of_system, FOUND, {}))
+        kept = await self._found()
         here = {entry.model.id for entry in await self._models.list()}
         kept = {each: values for each, values in kept.items() if each in here} | {model.id: asdict(update)}
         await self._db.run(settings.set_of_system, FOUND, kept)
@@ -123,13 +124,16 @@ class ModelUpdates:
         """Whether it was."""
         if not await self.looks_daily():
             return False
-        last = await self._db.read(settings.get_of_system, LOOKED_AT)
+        last = await self._db.read(settings.fitting, LOOKED_AT, datetime.fromisoformat, NEVER)
         now = datetime.now(UTC)
-        if isinstance(last, str) and now - EACH < datetime.fromisoformat(last) <= now:
+        if last.tzinfo is not None and now - EACH < last <= now:
             return False
         await self.look_at_all()
         await self._db.run(settings.set_of_system, LOOKED_AT, now.isoformat())
         return True
+
+    async def _found(self) -> dict[str, Any]:
+        return await self._db.read(settings.fitting, FOUND, dict[str, Any], {})
 
     async def _beside(self, model: Model, update: Update) -> Update:
         """As `look` said, but for what was installed meanwhile."""
@@ -139,6 +143,16 @@ class ModelUpdates:
         if update.commit_sha not in installed:
             return update
         return Update(**asdict(update) | {"newness": Newness.HERE})
+
+
+def _update_of(stored: dict[str, Any]) -> Update:
+    """Raises KeyError, TypeError or ValueError for what is none."""
+    update = Update(**stored | {"newness": Newness(stored["newness"])})
+    for at in filter(None, (update.looked_at, update.changed_at)):
+        datetime.fromisoformat(at)
+    if not isinstance(update.size_bytes, int) or not isinstance(update.file, str):
+        raise TypeError("of another version")
+    return update
 
 
 def _compared(model: Model, page: ModelPage) -> Update:

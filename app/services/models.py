@@ -19,6 +19,7 @@ from sqlmodel import Session
 
 from app.errors import Conflict, InvalidInput, ModelNotFound, ModelUnavailable, said
 from app.language import Said
+from app.names import clean_label
 from app.services.absent_models import Absence, ModelName, absences, names, switched_off
 from app.services.changes import Change, Changes
 from app.services.engines import EngineRegistry, ModelStatus
@@ -149,7 +150,7 @@ class ModelService:
         """Make a file known, alone or with adapters over it: each such set is a model of its own. Files stay where they
         are. Raises InvalidInput where they are no model that we can read, or do not fit one another.
         """
-        model = await asyncio.to_thread(describe, path, name.strip(), adapters, origin)
+        model = await asyncio.to_thread(describe, path, clean_label(name), adapters, origin)
         if downloaded is not None:
             model.repo, model.commit_sha, model.files = downloaded.repo, downloaded.commit_sha, list(downloaded.files)
         known = await self._db.read(models.list_all)

@@ -14,8 +14,9 @@ from sqlmodel import Session
 
 from app.errors import InvalidInput, NotFound
 from app.language import Said
+from app.names import clean_label
 from app.services.changes import Change, Changes
-from app.services.conversations import ConversationService, checked_title, clean_title
+from app.services.conversations import ConversationService, checked_title
 from store import folders, organise, undo
 from store.chat_places import MAX_NAME_CHARS, name_key
 from store.database import Database
@@ -158,7 +159,7 @@ def _labels(session: Session, user_id: str) -> Labels:
 
 
 def _checked_name(name: str, advice: Said) -> str:
-    name = clean_title(name, max_chars=MAX_NAME_CHARS)
+    name = clean_label(name, max_chars=MAX_NAME_CHARS)
     if not name:
         raise InvalidInput(advice, field="name")
     return name

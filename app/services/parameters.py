@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
@@ -67,6 +68,15 @@ def checked_parameters(given: Mapping[str, Any]) -> dict[str, Any]:
         raise InvalidInput(Said("error-parameter-unknown", name=unknown[:40]), field=unknown)
     checked = {name: _checked(BY_NAME[name], value) for name, value in given.items() if value not in (None, "", [])}
     return {name: checked[name] for name in BY_NAME if checked.get(name) not in (None, [])}
+
+
+def fitting_parameters(given: Mapping[str, Any]) -> dict[str, Any]:
+    """What can be used of it, of a file or another version."""
+    fitting: dict[str, Any] = {}
+    for name, value in given.items():
+        with suppress(InvalidInput):
+            fitting |= checked_parameters({name: value})
+    return fitting
 
 
 def checked_system_prompt(text: str) -> str:

@@ -6,8 +6,8 @@ from typing import Any, TypeVar
 
 from app.errors import InvalidInput, NotFound
 from app.language import Said
+from app.names import clean_label
 from app.services.changes import Change, Changes
-from app.services.conversations import clean_title
 from app.services.setup import ChatSetup
 from store import library
 from store.database import Database
@@ -67,7 +67,7 @@ class PresetService:
 
 
 def _values(name: str, setup: ChatSetup) -> dict[str, Any]:
-    name = clean_title(name)[:MAX_NAME_CHARS]
+    name = clean_label(name, max_chars=MAX_NAME_CHARS)
     if not name:
         raise InvalidInput(Said("error-preset-name"), field="name")
     columns: dict[str, Any] = {**setup.checked().columns()}

@@ -18,8 +18,8 @@ from sqlmodel import Session
 
 from app.errors import Conflict, InvalidInput, NotFound
 from app.language import Said
+from app.names import clean_label
 from app.services.changes import Change, Changes
-from app.services.conversations import clean_title
 from store import library
 from store.database import Database
 from store.tables import Prompt
@@ -125,7 +125,7 @@ def _variable(name: str, given: str | None) -> Variable:
 
 
 def _values(name: str, command: str, content: str) -> dict[str, Any]:
-    name, content = clean_title(name)[:MAX_NAME_CHARS], content.strip()
+    name, content = clean_label(name, max_chars=MAX_NAME_CHARS), content.strip()
     if not name:
         raise InvalidInput(Said("error-prompt-name"), field="name")
     command = command_from(command or name)

@@ -11,7 +11,7 @@ from typing import Any
 
 from app.errors import InvalidInput
 from app.language import Said
-from app.services.parameters import checked_parameters, checked_system_prompt
+from app.services.parameters import checked_parameters, checked_system_prompt, fitting_parameters
 from store.conversations import Setup
 from store.tables import Conversation, Preset, WhenFull
 
@@ -32,7 +32,7 @@ class ChatSetup:
             preset_id=row.id if isinstance(row, Preset) else row.preset_id,
             model_id=row.model_id,
             system_prompt=row.system_prompt,
-            parameters=dict(row.parameters),
+            parameters=fitting_parameters(row.parameters),
             when_full=row.when_full,
         )
 

@@ -11,7 +11,7 @@ import unicodedata
 from itertools import pairwise
 from typing import Final
 
-from app.services.conversations import clean_title
+from app.names import clean_label
 
 ASK: Final = "Sum up what this chat is about in three to six words, in its own language, as a title."
 BEGINNING: Final = 'Title: "'
@@ -32,7 +32,7 @@ _ABOUT_ITSELF = re.compile(
 
 def title_of(written: str, question: str) -> str | None:
     """None for what is no title: nothing, too much, the same again and again, or words about the task."""
-    title = _LABEL.sub("", clean_title(written, max_chars=None).strip(_MARKS)).strip(_MARKS)
+    title = _LABEL.sub("", clean_label(written, max_chars=None).strip(_MARKS)).strip(_MARKS)
     words = title.casefold().split()
     if not any(map(str.isalpha, title)) or len(title) > MAX_MODEL_TITLE_CHARS or len(words) > MAX_WORDS:
         return None

@@ -5,10 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON, Column
 from sqlmodel import Field, SQLModel
 
-from store.tables.columns import UtcDateTime, new_id, now
+from store.tables.columns import UtcDateTime, json_column, new_id, now
 
 
 class Benchmark(SQLModel, table=True):
@@ -37,4 +36,4 @@ class Benchmark(SQLModel, table=True):
     max_tokens: int                                       # of each answer, all of which are written
     repetitions: int
     # One for each number of clients at once: see `app.services.bench_figures.Level`.
-    levels: list[dict[str, Any]] = Field(default_factory=list, sa_column=Column(JSON, nullable=False))
+    levels: list[dict[str, Any]] = Field(default_factory=list, sa_column=json_column(list, "levels of a benchmark"))

@@ -10,10 +10,10 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import JSON, Column, Index, text
+from sqlalchemy import Index, text
 from sqlmodel import Field, SQLModel
 
-from store.tables.columns import UtcDateTime, new_id, now, stored_as_value
+from store.tables.columns import UtcDateTime, json_column, new_id, now, stored_as_value
 
 
 class MessageRole(StrEnum):
@@ -74,7 +74,7 @@ class Conversation(SQLModel, table=True):
     preset_id: str | None = None                          # it was set up from; what counts are the copies that follow
     system_prompt: str = ""
     # What differs from the model's own: see `app.services.parameters`.
-    parameters: dict[str, Any] = Field(default_factory=dict, sa_column=Column(JSON, nullable=False))
+    parameters: dict[str, Any] = Field(default_factory=dict, sa_column=json_column(dict, "parameters of a chat"))
 
 
 class Tag(SQLModel, table=True):

@@ -5,11 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON, Column
 from sqlmodel import Field, SQLModel
 
 from store.tables.chats import WhenFull
-from store.tables.columns import UtcDateTime, new_id, now, stored_as_value
+from store.tables.columns import UtcDateTime, json_column, new_id, now, stored_as_value
 
 
 class Preset(SQLModel, table=True):
@@ -21,7 +20,7 @@ class Preset(SQLModel, table=True):
     name: str
     system_prompt: str = ""
     model_id: str | None = None                           # None: whichever is chosen
-    parameters: dict[str, Any] = Field(default_factory=dict, sa_column=Column(JSON, nullable=False))
+    parameters: dict[str, Any] = Field(default_factory=dict, sa_column=json_column(dict, "parameters of a preset"))
     when_full: WhenFull = Field(default=WhenFull.LEAVE_OUT, sa_type=stored_as_value(WhenFull))
     is_default: bool = False                              # new chats begin with it; one of a person's at the most
     created_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)

@@ -6,10 +6,9 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final
 
-from sqlalchemy import JSON, Column
 from sqlmodel import Field, SQLModel
 
-from store.tables.columns import UtcDateTime, new_id, now, stored_as_value
+from store.tables.columns import UtcDateTime, json_column, new_id, now, stored_as_value
 
 ELSEWHERE: Final = "elsewhere"      # in place of a file's format: a server has it; see `store.tables.connections`
 
@@ -41,22 +40,22 @@ class Model(SQLModel, table=True):
     modified_ns: int                                      # of the file: a changed file is another version
     context_tokens: int = 0                               # what the model was trained for
     # LoRA adapters laid over it: {path, scale, size_bytes, modified_ns} of each.
-    adapters: list[dict[str, Any]] = Field(default_factory=list, sa_column=Column(JSON, nullable=False))
+    adapters: list[dict[str, Any]] = Field(default_factory=list, sa_column=json_column(list, "adapters of a model"))
     embeds: bool = False                                  # it makes vectors of texts, and cannot chat
     # Where it came from: repository and commit at the hub; "" where it was brought as a file.
     repo: str = ""
     commit_sha: str = ""
     # All files of it, where there are several or their hashes are known: {path, size_bytes, sha256} of each.
-    files: list[dict[str, Any]] = Field(default_factory=list, sa_column=Column(JSON, nullable=False))
+    files: list[dict[str, Any]] = Field(default_factory=list, sa_column=json_column(list, "files of a model"))
     is_starter: bool = False
     is_default: bool = False
     added_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
     # Another app's model that is used in place, or one of a hub: {app, name, pin}. See `app.services.model_origin`.
-    origin: dict[str, Any] = Field(default_factory=dict, sa_column=Column(JSON, nullable=False))
+    origin: dict[str, Any] = Field(default_factory=dict, sa_column=json_column(dict, "origin of a model"))
     # What its chat template can and cannot: see `engine.template_doctor.TemplateReport`. Empty: not looked at yet.
-    template: dict[str, Any] = Field(default_factory=dict, sa_column=Column(JSON, nullable=False))
+    template: dict[str, Any] = Field(default_factory=dict, sa_column=json_column(dict, "template of a model"))
     # How an admin wants it run: see `app.services.model_settings`. Kept when the file changes.
-    settings: dict[str, Any] = Field(default_factory=dict, sa_column=Column(JSON, nullable=False))
+    settings: dict[str, Any] = Field(default_factory=dict, sa_column=json_column(dict, "settings of a model"))
 
     @property
     def is_elsewhere(self) -> bool:
@@ -72,7 +71,7 @@ class ModelVersion(SQLModel, table=True):
     __tablename__ = "model_version"
     id: str = Field(default_factory=new_id, primary_key=True)
     model_id: str = Field(foreign_key="model.id", index=True, ondelete="CASCADE")
-    facts: dict[str, Any] = Field(sa_column=Column(JSON, nullable=False))      # columns: see `store.models.FACTS`
+    facts: dict[str, Any] = Field(sa_column=json_column(dict, "facts of a version"))    # see `store.models.FACTS`
     installed_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
 
 
@@ -86,7 +85,8 @@ class Download(SQLModel, table=True):
     commit_sha: str
     label: str                                            # "Q4_K_M", or the file's name where it says none
     layout: str                                           # "own" or "shared": where its files go
-    files: list[dict[str, Any]] = Field(sa_column=Column(JSON, nullable=False))     # name, size_bytes, sha256, git_oid
+    # Each: name, size_bytes, sha256, git_oid
+    files: list[dict[str, Any]] = Field(sa_column=json_column(list, "files of a download"))
     total_bytes: int
     done_bytes: int = 0                                   # when it last stopped; while it runs, memory knows better
     state: DownloadState = Field(default=DownloadState.QUEUED, index=True, sa_type=stored_as_value(DownloadState))

@@ -6,10 +6,9 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import JSON, Column
 from sqlmodel import Field, SQLModel
 
-from store.tables.columns import UtcDateTime, new_id, now, stored_as_value
+from store.tables.columns import UtcDateTime, json_column, new_id, now, stored_as_value
 
 
 class UserRole(StrEnum):
@@ -59,10 +58,10 @@ class UserSetting(SQLModel, table=True):
     __tablename__ = "user_setting"
     user_id: str = Field(foreign_key="user.id", primary_key=True, ondelete="CASCADE")
     key: str = Field(primary_key=True)                    # "theme"
-    value: Any = Field(sa_column=Column(JSON, nullable=False))
+    value: Any = Field(sa_column=json_column(None, "a setting"))
 
 
 class SystemSetting(SQLModel, table=True):
     __tablename__ = "system_setting"
     key: str = Field(primary_key=True)
-    value: Any = Field(sa_column=Column(JSON, nullable=False))
+    value: Any = Field(sa_column=json_column(None, "a setting"))

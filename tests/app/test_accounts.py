@@ -279,7 +279,7 @@ async def test_a_disabled_person_is_out_at_once(
     assert ended == [(ben.id, None)]
     assert await service.user_of_session(token) is None
     assert await service.user_of_key(key) is None
-    with pytest.raises(InvalidInput, match="switched off"):
+    with pytest.raises(InvalidInput, match="is disabled"):
         await service.sign_in("Ben", PASSWORD)
     with pytest.raises(InvalidInput, match="do not match"):
         await service.sign_in("Ben", "wrong horse")

@@ -9,7 +9,7 @@ import pytest
 
 from app.errors import InvalidInput, NotFound
 from app.services.changes import Change, Changes
-from app.services.conversations import NEW_TITLE, ConversationService, clean_title, title_from
+from app.services.conversations import NEW_TITLE, ConversationService, title_from
 from app.services.temporary import TemporaryChats
 from store import accounts, answers, messages
 from store.database import Database
@@ -164,14 +164,3 @@ async def test_anothers_chats_do_not_exist(
 ])
 def test_a_title_is_made_of_the_first_words(text: str, title: str) -> None:
     assert title_from(text) == title
-
-
-@pytest.mark.parametrize(("written", "title"), [
-    ("\u202egnp.exe\u2069 bill", "gnp.exe bill"),                     # would turn the rest of the page around
-    ("\u200b\u200f \u2060", ""),                                     # nothing of it is seen
-    ("\u3164\u2800", ""),
-    ("می\u200cخواهم 👨\u200d👩\u200d👧", "می\u200cخواهم 👨\u200d👩\u200d👧"),   # joined and parted as they were written
-    ("half \ud83d of it\x00", "half of it"),
-])
-def test_a_title_is_seen_and_turns_nothing_around(written: str, title: str) -> None:
-    assert clean_title(written) == title

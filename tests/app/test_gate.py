@@ -322,7 +322,7 @@ async def test_disabling_a_person_ends_everything_at_once(house: House, admin: P
         asleep = client.get("/v1/models")
         assert (asleep.status_code, asleep.json()["error"]["code"]) == (403, "account_disabled")
         assert asleep.json()["error"]["type"] == "permission_error"
-        assert "switched off. An admin can switch it on" in asleep.json()["error"]["message"]
+        assert "disabled. An admin can enable it" in asleep.json()["error"]["message"]
         assert client.get("/metrics").status_code == 403
         assert client.get("/v1/models", headers={"Authorization": "Bearer sk-another"}).status_code == 401
         house.do(house.services.accounts.revoke_key(carl.user_id, carl.key_id))

@@ -404,7 +404,7 @@ async def test_of_open_webui_pins_archive_tags_and_folders_without_names_are_kep
 ) -> None:
     chat = open_webui_chat() | {"pinned": True}
     chats = [
-        chat | {"id": "a", "folder_id": "f1", "archived": False, "meta": {"tags": ["work"]}},
+        chat | {"id": "a", "folder_id": "f1", "archived": False, "meta": {"tags": ["work\u200b", "\u3164"]}},
         chat | {"id": "b", "folder_id": "f1", "pinned": False, "archived": True, "meta": {}},
         chat | {"id": "c", "folder_id": 7, "pinned": "yes", "archived": None, "meta": {"tags": "x"}},
     ]

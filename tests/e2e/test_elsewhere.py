@@ -78,7 +78,7 @@ async def test_a_model_elsewhere_is_added_chosen_and_asked(
     second = await page.context.new_page()
     await second.goto(f"{paced_server.url}/models")
     await second.get_by_role("region", name="Elsewhere").get_by_role("switch").click()
-    await expect(page.get_by_text("Stays on this computer. Check what matters.")).to_be_visible()
+    await expect(page.get_by_text("Answers above came over Cellar.")).to_be_visible()
     await expect(page.get_by_text("From elsewhere, over Cellar")).to_be_visible()        # that stays true
     await until(lambda: not paced_server.log, "a quiet log")
     assert await section.count() == 0

@@ -59,7 +59,7 @@ def _charts(tab: User) -> list[str]:
 
 async def test_it_is_for_admins(ben: Person) -> None:
     async with ben.http() as browser:
-        assert (await browser.get(PATH)).status_code == 404
+        assert (await browser.get(PATH)).status_code == 403
 
 
 async def test_a_model_is_measured_and_every_tab_sees_it_grow(home: Home, ada: Person) -> None:
@@ -204,7 +204,7 @@ async def test_it_speaks_german(home: Home, ada: Person) -> None:
     await home.services.benchmarks.set_costs(Costs(watts=65, kwh_price=0.32))
     tab = await ada.at(PATH)
     assert "20 % langsamer als am 03.03.2026, bei 1 zugleich" in _texts(tab)
-    assert _says(tab, "kostet eine Million Tokens hier 0,018")
+    assert _says(tab, "kostet eine Million Token hier 0,018")
 
 
 def test_progress_is_told_in_few_words() -> None:

@@ -70,6 +70,16 @@ def test_every_message_that_is_asked_for_is_there() -> None:
                 assert message_id in known, f"{_id(path)} asks for {message_id}"
 
 
+@pytest.mark.parametrize(("code", "other_words"), [
+    ("en", r"account (is|was) switched|[Tt]okens?/s"),             # accounts are disabled and enabled; and tok/s
+    ("de", r"Konto (ist|wurde) (ab|aus)geschaltet|freigeben|hereinlassen|Tok/s|Tokens"),        # gesperrt; Token/s
+    ("de", r"Vorlage (neuer|für neue) Chats"),                  # a prompt is a Vorlage, a preset a Voreinstellung
+])
+def test_one_thing_has_one_word(code: str, other_words: str) -> None:
+    lines = [line for file in (LOCALES / code).glob("*.ftl") for line in file.read_text(encoding="utf-8").splitlines()]
+    assert [line for line in lines if re.search(other_words, line)] == []
+
+
 @pytest.mark.parametrize(("source", "words"), [
     ('tag("b", "nk-ell", "Ready")', ["Ready"]),
     ('tag("b", "nk-ell on", aria_label="Copy")', ["Copy"]),

@@ -289,7 +289,7 @@ async def test_deleting_leaves_the_chat_and_can_be_undone(ada: Person) -> None:
 async def test_what_was_deleted_elsewhere_already_is_not_said_to_be_deleted_here(ada: Person) -> None:
     tab = await ada.at("/")
     trigger(one(tab, ConversationList), "act", {"do": "delete", "ids": ["nonsense"]})
-    await until(lambda: told(tab, '"refuse"'))
+    await until(lambda: told(tab, "There is no such chat, folder or tag."))
     assert not told(tab, "Undo")
 
 
@@ -324,6 +324,16 @@ async def test_a_new_title_is_shown_everywhere(ada: Person) -> None:
     trigger(one(other, ConversationList), "rename", {"id": conversation.id, "title": "Capitals"})
     assert tab.client is not None
     await until(lambda: tab.client.title == "Capitals · Inglenook")
+
+
+async def test_what_the_list_cannot_do_is_told_where_a_phone_shows_it(home: Home, ada: Person) -> None:
+    """Not in the composer, over which the list lies there."""
+    conversation = await home.services.conversations.create(ada.id, title="Heating")
+    tab = await ada.at(f"/c/{conversation.id}")
+    trigger(one(tab, ConversationList), "rename", {"id": conversation.id, "title": "\u3164\u2800"})
+    await until(lambda: told(tab, "Give the chat a title."))
+    assert '"show"' in told(tab, "Give the chat a title.")[0] and not told(tab, '"refuse"')
+    assert (await home.services.conversations.get(ada.id, conversation.id)).title == "Heating"
 
 
 async def test_a_chat_of_a_thousand_messages_opens_with_the_last_ones(home: Home, ada: Person) -> None:

@@ -10,6 +10,7 @@ from nicegui.elements.dialog import Dialog
 from nicegui.testing import User
 
 from app.services.connections import Entered
+from app.services.models import STARTER_ID, STARTER_NAME
 from tests.engine.upstream import KEY, Upstream
 from tests.ui.conftest import Home, Person
 from tests.ui.using import choose, click, elements, one, trigger, until
@@ -78,6 +79,7 @@ async def test_a_connection_is_entered_tested_and_removed(home: Home, ada: Perso
     submit(tab)
     await until(lambda: "Answers" in texts(tab))
     assert {"Office", "vLLM", upstream.url, "1 model", "big"} <= set(texts(tab))
+    assert "last today" in texts(tab)
     assert "8k context" in texts(tab) and KEY not in str(texts(tab))
     upstream.routes["/v1/models"] = {"no": "models"}
     click(tab, "Test it")
@@ -87,7 +89,8 @@ async def test_a_connection_is_entered_tested_and_removed(home: Home, ada: Perso
     click(tab, "Test it")
     await until(lambda: "It answers, and has 1 model." in texts(tab))
     click(tab, "Switch off")
-    await until(lambda: "Off" in texts(tab))
+    await until(lambda: "Switched off" in texts(tab))
+    assert "Switch on" in texts(tab) and "Switch off" not in texts(tab)
     await home.services.connections.remove((await home.services.connections.list())[0].connection.id)
     await until(lambda: "Office" not in texts(tab))
 
@@ -140,6 +143,19 @@ def _turn(tab: User, label: str) -> None:
     ), "click")
 
 
+async def test_while_all_are_off_no_connection_offers_to_be_switched(
+    home: Home, ada: Person, upstream: Upstream
+) -> None:
+    """What it is and what can be done with it are not to be taken for each other."""
+    await home.services.connections.set_allowed(True)
+    await home.services.connections.add(entered(upstream))
+    tab = await ada.at("/models")
+    assert "Switch off" in texts(tab)
+    await home.services.connections.set_allowed(False)
+    await until(lambda: "All switched off" in texts(tab))
+    assert not {"Switch off", "Switch on"} & set(texts(tab))
+
+
 async def test_a_chat_says_before_and_after_that_words_leave(home: Home, ben: Person, upstream: Upstream) -> None:
     await home.services.connections.set_allowed(True)
     await home.services.connections.add(entered(upstream))
@@ -167,6 +183,25 @@ async def test_a_temporary_chat_says_so_too(home: Home, ben: Person, upstream: U
     tab = await ben.at(f"/c/{sent.conversation_id}")
     assert "What you write goes to Office and leaves this computer." in texts(tab)
     await home.services.connections.set_allowed(False)
+    stays = "What you write now stays on this computer. Answers above came over Office."
+    await until(lambda: stays in texts(tab))
+
+
+async def test_what_an_answer_from_elsewhere_knew_does_not_count_as_kept_here(
+    home: Home, ben: Person, upstream: Upstream
+) -> None:
+    """Whichever model is chosen now; and of a branch without such an answer it is not said."""
+    await home.services.connections.set_allowed(True)
+    await home.services.connections.add(entered(upstream))
+    sent = await home.services.chat.send(ben.id, None, "Hello", model_id="big")
+    generation = home.services.generations.get(sent.answer_id)
+    assert generation is not None
+    await until(lambda: generation.is_ended)
+    tab = await ben.at(f"/c/{sent.conversation_id}")
+    choose(tab, STARTER_NAME)
+    mixed = "What you write now stays on this computer. Answers above came over Office."
+    await until(lambda: mixed in texts(tab))
+    await home.services.chat.regenerate(ben.id, sent.answer_id, model_id=STARTER_ID)
     await until(lambda: "Stays on this computer. Check what matters." in texts(tab))
 
 
@@ -188,7 +223,7 @@ async def test_hundreds_of_models_are_listed_when_they_are_asked_for(
 
 async def test_others_than_admins_see_no_connections(ben: Person) -> None:
     async with ben.http() as browser:
-        assert (await browser.get("/models")).status_code == 404
+        assert (await browser.get("/models")).status_code == 403
 
 
 async def test_a_model_elsewhere_has_no_page_of_its_own(home: Home, ada: Person, upstream: Upstream) -> None:

@@ -10,7 +10,7 @@ import pytest
 from nicegui import Client
 from nicegui.dependencies import js_components
 
-from tests.ui.conftest import Person
+from tests.ui.conftest import Home, Person
 from ui.delivery import modules, template
 from ui.delivery.components import OURS, Joined, Part, join_components
 from ui.delivery.files import ASSETS, COMPILED_WHOLE, NICEGUI_ADDRESS, nicegui_file
@@ -44,6 +44,14 @@ async def test_a_page_opens_its_line_before_it_asks_for_anything(ada: Person) ->
     assert "//" not in before.replace("://", "")
     query = json.loads(call[0])
     assert query["client_id"] in Client.instances and query["implicit_handshake"] is True and call[1] == '""'
+
+
+async def test_a_page_can_say_that_its_files_are_missing_before_any_of_them_is_there(home: Home, ada: Person) -> None:
+    await home.services.accounts.set_setting(ada.id, "language", "de")
+    html = await _page(ada)
+    [words] = re.findall(r"nkWatch\((\{.*?\})\);\n", html.partition("nkOpenEarly")[0])
+    assert json.loads(words)["lost"]["title"] == "Da fehlt etwas"
+    assert html.index("nkWatch({") < html.index("<link")
 
 
 async def test_every_module_that_is_imported_is_asked_for_at_once(ada: Person) -> None:

@@ -142,7 +142,7 @@ async def test_the_sign_in_page_says_why_a_session_ended_to_its_own_browser_alon
 
     await people.set_active(ada.id, ben.id, False)
     assert await seen(ben) == (
-        "Your account was switched off by an admin. Your chats are kept, and an admin can switch it on again."
+        "Your account was disabled by an admin. Your chats are kept, and an admin can enable it again."
     )
     assert await seen(None) == ""
     await people.set_active(ada.id, ben.id, True)

@@ -72,7 +72,7 @@ class TestOneModel:
             assert text in _texts(tab), text
         assert _says(tab, "It has no place for tools")
         await until(lambda: "Speed of an answer" in _texts(tab))
-        assert any(re.fullmatch(r"About [\d,.]+ tokens/s\.", each) for each in _texts(tab))
+        assert any(re.fullmatch(r"About [\d,.]+ tok/s\.", each) for each in _texts(tab))
 
     async def test_one_that_is_not_there_is_not_found(self, ada: Person) -> None:
         async with ada.http() as browser:
@@ -333,7 +333,7 @@ class TestFinding:
     async def test_a_file_is_judged_from_its_header_and_fetched(self, home: Home, ada: Person) -> None:
         tab = await ada.at(f"/models/find/{REPO}")
         await until(lambda: _says(tab, " 4k context") or _says(tab, " context for"))
-        assert any(re.fullmatch(r" About [\d,.]+ tokens/s\.", each) for each in _texts(tab))
+        assert any(re.fullmatch(r" About [\d,.]+ tok/s\.", each) for each in _texts(tab))
         assert _says(tab, "Reckoned from the weights that each token reads")
         click(tab, "Get")
         await until(lambda: len(_models(home.services)) == 1)

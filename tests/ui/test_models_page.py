@@ -50,7 +50,7 @@ async def test_an_admin_unloads_and_loads_and_other_tabs_see_it(home: Home, ada:
 @pytest.mark.parametrize("path", ["/models", "/models/find", f"/models/installed/{STARTER_ID}", "/models/find/a/b"])
 async def test_the_pages_about_models_are_for_admins(ben: Person, path: str) -> None:
     async with ben.http() as browser:
-        assert (await browser.get(path)).status_code == 404
+        assert (await browser.get(path)).status_code == 403
     assert "Models" not in _texts(await ben.at("/settings"))
 
 

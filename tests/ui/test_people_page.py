@@ -7,10 +7,12 @@ from nicegui import Client
 from nicegui.element import Element
 from nicegui.testing import User
 
+from app.services.models import STARTER_ID
 from store.tables import UserRole
 from tests.app.house import PASSWORD
 from tests.ui.conftest import Home, Person
 from tests.ui.using import click, elements, one, told, trigger, until
+from ui.components.commands import Commands
 from ui.components.toast import Toast
 
 
@@ -44,10 +46,15 @@ def submit(tab: User) -> None:
     trigger(form, "submit")
 
 
-async def test_who_is_no_admin_finds_no_such_page_and_no_way_there(home: Home, ada: Person, ben: Person) -> None:
+async def test_who_is_no_admin_is_told_for_whom_it_is_and_finds_no_way_there(
+    home: Home, ada: Person, ben: Person
+) -> None:
     async with ben.http() as browser:
-        theirs, nobodys = await browser.get("/people"), await browser.get("/nowhere")
-        assert (theirs.status_code, theirs.text) == (404, nobodys.text)
+        theirs = await browser.get("/people")
+        assert theirs.status_code == 403
+        assert "your account is not one of theirs, or no longer" in theirs.text
+        none, one_there = [await browser.get(f"/models/installed/{name}") for name in ("none", STARTER_ID)]
+        assert none.status_code == one_there.status_code == 403 and none.text == one_there.text
         for path in ("/", "/settings"):
             page = (await browser.get(path)).text
             assert "/people" not in page
@@ -114,9 +121,22 @@ async def test_who_is_made_an_admin_can_be_unmade_at_once(home: Home, ada: Perso
     trigger(one(tab, Toast), "act", f"user {ben.id}")
     await until(lambda: theirs.client and theirs.client.id not in Client.instances)
     async with ben.http() as browser:
-        assert (await browser.get("/people")).status_code == 404
+        assert (await browser.get("/people")).status_code == 403
     trigger(one(tab, Toast), "act", "emperor " + ben.id)        # as no page of ours says
     await tab.should_see("Make an admin")
+
+
+async def test_an_open_page_of_who_is_made_an_admin_shows_it(home: Home, ada: Person, ben: Person) -> None:
+    """Without being loaded anew: what they are, and the ways to what they may do now."""
+    tabs = [await ben.at(path) for path in ("/", "/library")]
+    assert not any({"Admin", "People"} & set(texts(tab)) for tab in tabs)
+    await home.services.people.set_role(ada.id, ben.id, UserRole.ADMIN)
+    await until(lambda: all("Admin" in texts(tab) for tab in tabs))
+    for tab, num_ways in zip(tabs, (1, 2), strict=True):        # in the menu, and in the list of pages
+        assert sum(each.props.get("href") == "/people" for each in elements(tab, Element)) == num_ways
+        assert any(command["href"] == "/people" for command in one(tab, Commands).props["commands"])
+    await home.services.people.set_role(ada.id, ben.id, UserRole.USER)
+    assert all(tab.client and tab.client.id not in Client.instances for tab in tabs)
 
 
 async def test_pages_of_others_stay_when_an_admin_is_unmade(home: Home, ada: Person, ben: Person) -> None:
@@ -139,12 +159,12 @@ async def test_who_is_disabled_is_let_in_again(home: Home, ada: Person, ben: Per
     assert await home.services.accounts.user_of_session(ben.session) is None
     (said,) = told(tab, "Ben is disabled, and signed out everywhere.")
     assert "Undo" not in said       # what has ended does not come back
-    choose(tab, "Ben", "Let in again")
-    await until(lambda: told(tab, "Ben can sign in again."))
-    assert "Undo" in told(tab, "Ben can sign in again.")[0]
+    choose(tab, "Ben", "Enable")
+    await until(lambda: told(tab, "Ben is enabled, and can sign in again."))
+    assert "Undo" in told(tab, "Ben is enabled, and can sign in again.")[0]
     await home.services.accounts.sign_in("Ben", PASSWORD)
     trigger(one(tab, Toast), "act", f"disabled {ben.id}")
-    await until(lambda: "Let in again" in texts(tab))
+    await until(lambda: "Enable" in texts(tab))
 
 
 async def test_before_somebody_is_deleted_it_is_told_what_goes(home: Home, ada: Person, ben: Person) -> None:

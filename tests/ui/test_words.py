@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from contextvars import copy_context
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import pytest
 
 from app.language import languages
 from tests.app.measured import run_of
 from ui.bench.words import with_what
-from ui.language import speak_in_request
+from ui.language import speak_in_request, t
 from ui.words import (
     GIB,
     MIB,
@@ -20,11 +20,13 @@ from ui.words import (
     day_label,
     greeting,
     initials,
+    last,
     number,
     percent,
     seconds,
     size,
     speed,
+    when,
 )
 
 NOON = datetime(2026, 3, 10, 12, 0)
@@ -64,6 +66,20 @@ def test_numbers_and_days_are_written_as_the_language_writes_them() -> None:
         assert [size(5 * GIB), seconds(0.84), number(1234.5, 1)] == ["5,0 GiB", "0,8 s", "1.234,5"]
         assert [day_label(datetime(2026, 1, 2, 8, 0), NOON), date(NOON)] == ["2. Jan.", "10.03.2026"]
         assert greeting("Mira Kovač", NOON) == "Guten Tag, Mira"
+
+    copy_context().run(german)
+
+
+def test_when_something_happened_is_told_by_its_day() -> None:
+    noon = datetime(2026, 3, 10, 12, 0).astimezone()
+    days = [when(noon - timedelta(days=number), noon) for number in (-1, 0, 1, 2)]
+    assert days == ["today", "today", "yesterday", "on 8 Mar 2026"]
+    assert last("settings-key-used", None) == "not used yet"
+
+    def german() -> None:
+        speak_in_request(languages()["de"])
+        assert t("people-seen", when=when(noon - timedelta(days=2), noon)) == "Zuletzt am 08.03.2026 da"
+        assert t("connection-answered", when=when(noon, noon)) == "zuletzt heute"
 
     copy_context().run(german)
 

@@ -18,7 +18,7 @@ from store.tables import Conversation
 from store.undo import Before
 from ui.components.sidebar import Act, ConversationList, SidebarActions
 from ui.components.toast import Toast
-from ui.language import t
+from ui.language import t, told
 from ui.lists import outline_of, row_of
 
 NUM_FIRST = 60          # rows of each list that come with the page: as many as the browser reads at a time
@@ -32,7 +32,6 @@ class PageActions:
     open: Callable[[str, str | None], Awaitable[None]]      # a chat, and the message in it to go to
     new_chat: Callable[[], Awaitable[None]]
     print: Callable[[str], Awaitable[None]]
-    refuse: Callable[[Exception], None]
     shown: Callable[[], str | None]         # the id of the chat that is shown, or will be in a moment
 
 
@@ -137,11 +136,11 @@ class ChatList:
         try:
             before = await step
         except AppError as error:
-            self._page.refuse(error)
+            self._refuse(error)
             return
         if not before:
             return                          # it was so already
-        told = t(message_id, count=len(before.conversation_ids.intersection(ids)))
+        done = t(message_id, count=len(before.conversation_ids.intersection(ids)))
         shown_id = self._page.shown()
         takes_away = any(
             row.key == (shown_id,) and row.values is not None and "deleted_at" in row.values for row in before.rows
@@ -152,7 +151,11 @@ class ChatList:
             del self._steps[next(iter(self._steps))]
         if takes_away:
             await self._page.new_chat()
-        self._toast.show(told, action=t("sidebar-undo"), subject=number)
+        self._toast.show(done, action=t("sidebar-undo"), subject=number)
+
+    def _refuse(self, error: AppError) -> None:
+        """Where what is done is told too: on a phone the list lies over the conversation and its composer."""
+        self._toast.show(told(error))
 
     async def _undo_last(self) -> None:
         if self._steps:
@@ -165,7 +168,7 @@ class ChatList:
         try:
             await self._services.organise.undo(self._user_id, step.before)
         except AppError as error:
-            self._page.refuse(error)
+            self._refuse(error)
             return
         if step.shown_id is not None and self._page.shown() is None:
             await self._page.open(step.shown_id, None)

@@ -45,6 +45,7 @@ class ConversationView:
         self._user_id = user_id
         self._conversation = conversation
         self._messages: Sequence[ThreadMessage] = ()        # of the branch that is shown
+        self._entry: ModelEntry | None = None               # the model that is chosen
         self._page = page
         is_temporary = services.temporary.holds(conversation.id)
         self._thread = Thread(MessageActions(
@@ -70,6 +71,7 @@ class ConversationView:
         self._conversation, self._messages = conversation, messages
         self._thread.show(messages, names, conversation.when_full)
         self._composer.show(writing=self._thread.writing is not None)
+        self._show_place()
 
     async def context_use(self, model: Model) -> ContextUse | None:
         """How full this model's window is with the branch that is shown."""
@@ -88,7 +90,8 @@ class ConversationView:
         self._thread.show_names(names)
 
     def show_model(self, choice: Choice) -> None:
-        self._place.show(choice.entry)
+        self._entry = choice.entry
+        self._show_place()
         if (said := self._absent.show(choice.absence, choice.instead)) is not None:
             self._composer.refuse(said)
         entry = choice.entry
@@ -96,6 +99,10 @@ class ConversationView:
             placeholder=t("chat-reply-to", model=entry.model.name) if entry else t("chat-reply"),
             window=self._services.meter.window(entry.model) if entry else 0,
         )
+
+    def _show_place(self) -> None:
+        came_over = dict.fromkeys(item.message.connection for item in self._messages if item.message.connection)
+        self._place.show(self._entry, list(came_over))
 
     def show_thinking(self, reasoning: bool | None) -> None:
         self._composer.show_thinking(reasoning)

@@ -16,7 +16,7 @@ export default {
       <editor v-if="editing" :message-id="messageId" :original="text" :label="t('chat-edit-answer')" :action="t('chat-edit-save')" :hint="t('chat-edit-answer-hint')"
         :refused="refused" @take="(...said) => $emit('edit', ...said)" @leave="stopEditing"></editor>
       <div v-show="hasText && !editing" class="prose" ref="prose"></div>
-      <div v-if="notice" class="nk-notice" :class="notice.tone">
+      <div v-if="notice && !editing" class="nk-notice" :class="notice.tone">
         <svg class="nk-i nk-i-16" aria-hidden="true"><use :href="'#nk-' + notice.icon"/></svg>
         <span class="nk-grow"><b>{{ notice.title }}</b> {{ notice.detail }}</span>
         <button v-if="last" type="button" class="nk-btn nk-btn-quiet nk-btn-sm" @click="$emit(notice.event, null)">{{ notice.action }}</button>

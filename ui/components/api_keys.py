@@ -17,7 +17,7 @@ from ui.components.elements import button, tag
 from ui.components.frame import Frame
 from ui.components.secret import secret
 from ui.language import t, told
-from ui.words import date, last_on
+from ui.words import last, when
 
 
 class ApiKeys:
@@ -105,5 +105,5 @@ class KeyList:
 
 
 def _about(key: ApiKey) -> str:
-    made = t("settings-key-made", hint=key.hint, date=date(key.created_at.astimezone()))
-    return f"{made}, {last_on('settings-key-used', key.last_used_at)}"
+    made = t("settings-key-made", hint=key.hint, when=when(key.created_at))
+    return f"{made}, {last('settings-key-used', key.last_used_at)}"

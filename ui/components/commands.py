@@ -41,17 +41,22 @@ class Commands(
         self.begin_chat: Opener = self._load_new_chat       # with this text in the composer
         self.use_model: Opener = self._load_with_model
         self.set_dark: Callable[[bool], Awaitable[None]]    # the frame's
-        is_admin = user.role is UserRole.ADMIN
-        self._props.update(
-            commands=[each.props() for each in COMMANDS if is_admin or not each.is_for_admins],
-            marks=[HIGHLIGHT_START, HIGHLIGHT_END],
-        )
+        self._props.update(commands=self._offered(), marks=[HIGHLIGHT_START, HIGHLIGHT_END])
         self.on("opened", self._show_first)
         self.on("search", self._search)
         self.on("chat", lambda event: self.open_chat(event.args))
         self.on("begin", lambda event: self.begin_chat(event.args))
         self.on("model", lambda event: self.use_model(event.args))
         self.on("theme", lambda event: self.set_dark(event.args))
+
+    def show_role(self) -> None:
+        """Their reader may do other things from now on."""
+        self._props["commands"] = self._offered()
+        self.update()
+
+    def _offered(self) -> list[dict[str, Any]]:
+        is_admin = self._user.role is UserRole.ADMIN
+        return [each.props() for each in COMMANDS if is_admin or not each.is_for_admins]
 
     async def _show_first(self) -> None:
         """Before anything is typed: the chats of late. And the models, which do not change with what is typed."""

@@ -15,8 +15,10 @@ from store.tables import User, UserRole
 from ui.components.choice import Choice
 from ui.components.commands import Commands
 from ui.components.elements import icon, icon_button, mark, menu, menu_item, tag
+from ui.components.text import live, put
 from ui.language import speak, t, wanted_language
 from ui.preferences import THEME_SETTING, Preferences
+from ui.refreshing import show_changes
 from ui.theme import Theme, change_theme, dress
 from ui.words import initials
 
@@ -38,6 +40,7 @@ class Frame:
     dark_mode: ui.dark_mode
     commands: Commands
     on_theme: list[Callable[[Theme], None]]
+    on_role: list[Callable[[], None]]
 
     @classmethod
     async def make(cls, services: Services, request: Request) -> Frame:
@@ -47,7 +50,7 @@ class Frame:
         speak(ui.context.client, language)
         dark_mode = dress(preferences.theme, language)
         preferences.put_on_page()
-        frame = cls(services, user, preferences, preferences.theme, dark_mode, Commands(services, user), [])
+        frame = cls(services, user, preferences, preferences.theme, dark_mode, Commands(services, user), [], [])
         frame.commands.set_dark = frame._set_dark
         return frame
 
@@ -72,27 +75,34 @@ class Frame:
                     icon_button("panel-left", t("side-hide"), "nk-not-sm").props("data-nk-hide-side")
                     icon_button("x", t("menu-close"), "nk-only-sm", 20).props("data-nk-close-menu")
                 sidebar()
-                with tag("div", "nk-side-foot"):
+                with tag("div", "nk-side-foot") as foot:
                     self._person()
+                show_changes(self.services, ui.context.client, self.user.id, foot, {"role"}, self._follow_role)
             tag("div", "nk-side-scrim").props("data-nk-close-menu")
             with tag("main", "nk-main") as main:
                 yield main
 
+    async def _follow_role(self) -> None:
+        """Who becomes an admin finds the ways to what they may do now. Pages of who is none any more load anew."""
+        if await self.services.accounts.is_admin(self.user.id) and self.user.role is not UserRole.ADMIN:
+            self.user.role = UserRole.ADMIN
+            self.commands.show_role()
+            for callback in self.on_role:
+                callback()
+
     def _person(self) -> None:
-        is_admin = self.user.role is UserRole.ADMIN
         with tag("button", "nk-who", type="button", aria_haspopup="menu"):
             tag("span", "nk-avatar", initials(self.user.name), aria_hidden="true")
             with tag("span", "nk-grow"):
                 tag("b", "nk-ell", self.user.name)
-                tag("small", "", t("role-admin") if is_admin else t("role-user"))
+                role = live("small")
+                self.while_role(lambda: put(role, t("role-admin" if self.user.role is UserRole.ADMIN else "role-user")))
             with tag("span", "nk-ib nk-ib-sm", aria_hidden="true"):
                 icon("ellipsis", 16)
             with menu("top left", "bottom left") as popup:
                 popup.props(remove="auto-close")        # the theme may be tried out
-                for path, name, icon_name in places_of(self.user):
-                    with tag("a", "nk-nav", href=path, role="menuitem"):
-                        icon(icon_name)
-                        tag("span", text=t(name))
+                places = tag("div", "nk-contents")
+                self.while_role(lambda: self._fill_menu(places))
                 shortcuts = menu_item(t("command-shortcuts"), icon_name="keyboard", classes="nk-not-sm")
                 shortcuts.props("data-nk-shortcuts").on("click", popup.close)
                 with tag("div", "nk-menu-seg"):
@@ -100,6 +110,20 @@ class Frame:
                 tag("hr")
                 with tag("form", method="post", action="/logout"):
                     menu_item(t("sign-out"), icon_name="log-out").props("type=submit")
+
+
+    def while_role(self, show: Callable[[], None]) -> None:
+        """Now, and again when their role changes."""
+        show()
+        self.on_role.append(show)
+
+    def _fill_menu(self, places: Element) -> None:
+        places.clear()
+        with places:
+            for path, name, icon_name in places_of(self.user):
+                with tag("a", "nk-nav", href=path, role="menuitem"):
+                    icon(icon_name)
+                    tag("span", text=t(name))
 
 
 def theme_switch(frame: Frame, *, in_menu: bool = False) -> None:
@@ -113,19 +137,24 @@ def places_of(user: User) -> tuple[tuple[str, str, str], ...]:
     return (MODELS, PEOPLE, LIBRARY, SETTINGS) if user.role is UserRole.ADMIN else (LIBRARY, SETTINGS)
 
 
-def rail(active: str, user: User) -> Callable[[], None]:
+def rail(active: str, frame: Frame) -> Callable[[], None]:
     """The sidebar of the pages that are no chat."""
+
+    def fill(places: Element) -> None:
+        places.clear()
+        with places:
+            for path, name, icon_name in places_of(frame.user):
+                current = {"aria_current": "page"} if path == active else {}
+                with tag("a", "nk-nav on" if path == active else "nk-nav", href=path, **current):
+                    icon(icon_name)
+                    tag("span", text=t(name))
 
     def make() -> None:
         with tag("div", "nk-side-act"), tag("a", "nk-nav", href="/"):
             icon("chevron-left")
             tag("span", text=t("back-to-chats"))
-        with tag("nav", "nk-side-scroll"):
-            for path, name, icon_name in places_of(user):
-                current = {"aria_current": "page"} if path == active else {}
-                with tag("a", "nk-nav on" if path == active else "nk-nav", href=path, **current):
-                    icon(icon_name)
-                    tag("span", text=t(name))
+        places = tag("nav", "nk-side-scroll")
+        frame.while_role(lambda: fill(places))
 
     return make
 

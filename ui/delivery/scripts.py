@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 from ui.delivery.files import ASSETS, COMPILED_WHOLE, NICEGUI_ADDRESS, MadeFile, nicegui_file, version_of
 
@@ -14,7 +15,9 @@ LANGUAGES = ("en-US", "de")         # of Quasar's own few words; others are fetc
 _NAMES = ("escape", "fields", "banners", "line", "frame", "focus", "web_app")
 OURS = [ASSETS / "scripts" / f"{name}.js" for name in _NAMES]
 AHEAD = ASSETS / "scripts" / "ahead.js"        # of no use but in here
-EARLY = ASSETS / "scripts" / "early.js"        # stands in the page itself, see template.py
+# These stand in the page itself, see template.py.
+MISSING = ASSETS / "scripts" / "missing.js"
+EARLY = ASSETS / "scripts" / "early.js"
 QUASAR = ASSETS / "vendor" / "quasar" / "index.js"
 WHOLE_QUASAR = {
     "script": f"{NICEGUI_ADDRESS}/quasar.umd.prod.js",
@@ -37,9 +40,9 @@ def _made() -> str:
     ])
 
 
-def early_script() -> str:
-    """As the page has it: without what its readers need not read."""
-    return re.sub(r"(?m)^ *//.*\n|\s+// .*$|^ +", "", EARLY.read_text(encoding="utf-8"))
+def in_page(script: Path) -> str:
+    """As a page has it in itself: without what its readers need not read."""
+    return re.sub(r"(?m)^ *//.*\n|\s+// .*$|^ +", "", script.read_text(encoding="utf-8"))
 
 
 def _without_source_map(script: str) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import socket
 from collections.abc import Container, Iterable
+from typing import Any
 
 import structlog
 from jinja2 import BaseLoader, FunctionLoader
@@ -11,10 +13,12 @@ from nicegui.client import Client, templates
 from nicegui.dependencies import esm_modules
 from nicegui.version import __version__ as NICEGUI_VERSION
 
+from app.language import language_named, languages
+from ui.components.elements import MARK
 from ui.delivery.components import Joined
 from ui.delivery.files import NICEGUI_ADDRESS
 from ui.delivery.modules import FOLDERS
-from ui.delivery.scripts import LANGUAGES, NICEGUI_VUE, OURS_ALONE, SCRIPT, VUE, early_script
+from ui.delivery.scripts import EARLY, LANGUAGES, MISSING, NICEGUI_VUE, OURS_ALONE, SCRIPT, VUE, in_page
 from ui.delivery.styles import LAYERS, SHEET
 
 log = structlog.get_logger(__name__)
@@ -26,7 +30,8 @@ _SCRIPT = rf'<script defer src="{_STATIC}%s"></script>\s*'
 _CHANGES = (
     (
         r"<head>",
-        f"<head>\n<script>{early_script()}nkOpenEarly({{{{ socket_io_js_query_params | tojson }}}}, "
+        f"<head>\n<script>{in_page(MISSING)}nkWatch({{{{ language | nk_missing_words | tojson }}}});\n"
+        f"{in_page(EARLY)}nkOpenEarly({{{{ socket_io_js_query_params | tojson }}}}, "
         "{{ prefix | tojson }});</script>",
     ),
     (
@@ -78,8 +83,22 @@ def use_derived_template(joined: Joined) -> bool:
     templates.env.globals["nk_languages"] = LANGUAGES
     templates.env.filters["nk_joined"] = lambda js_imports: _joined(joined, js_imports)
     templates.env.filters["nk_own_vue"] = lambda imports: imports.replace(NICEGUI_VUE, VUE.address)
+    templates.env.filters["nk_missing_words"] = _missing_words
     templates.env.filters["nk_preloaded"] = lambda addresses: _preloaded(joined, addresses)
     return True
+
+
+def _missing_words(language: str) -> dict[str, Any]:
+    """What missing.js says. `language`: as NiceGUI calls it."""
+    say = language_named(language.partition("-")[0]) or languages()["en"]
+    host = socket.gethostname()
+    return {
+        "away": {"title": say("away-title"), "about": say("away-about", host=host)},
+        "lost": {"title": say("missing-title"), "about": say("missing-about")},
+        "slow": {"title": say("missing-slow-title"), "about": say("missing-slow-about")},
+        "again": say("missing-again"),
+        "mark": MARK,
+    }
 
 
 def _joined(joined: Joined, js_imports: str) -> str:

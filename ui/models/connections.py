@@ -23,7 +23,7 @@ from ui.components.native import Switch
 from ui.components.text import live, put
 from ui.language import in_words, t, told
 from ui.models.connection_form import ConnectionForm
-from ui.words import brief, context, date, speed
+from ui.words import brief, context, speed, when
 
 T = TypeVar("T")
 Line = tuple[ConnectionModel, ModelEntry | None, float | None]      # with its speed, in tokens/s
@@ -132,9 +132,10 @@ class ConnectionRow:
             self._kind = kind
         put(self._pill, t(word))
         put(self._num_models, t("connection-models", count=len(entry.models)))
-        put(self._when, t("connection-answered", date=date(row.answered_at.astimezone())) if row.answered_at else "")
+        put(self._when, t("connection-answered", when=when(row.answered_at)) if row.answered_at else "")
         put(self._latency, t("connection-latency", time=brief(row.latency_s)) if row.latency_s else "")
         put(self._word, t("connection-switch-off" if row.is_on else "connection-switch-on"))
+        self._turn.set_visibility(is_allowed)       # while all are off, it would change nothing that can be seen
         problem = in_words(row.problem) if row.problem else None
         if problem != self._problem_shown:
             self._tell(problem)
@@ -234,7 +235,7 @@ class ConnectionRow:
 def _state(entry: ConnectionEntry, *, is_allowed: bool) -> tuple[str, str]:
     row = entry.connection
     if not (row.is_on and is_allowed):
-        return "idle", "connection-off"
+        return "idle", "connection-off" if is_allowed else "connection-all-off"
     if row.failed_at is not None:
         return "bad", "connection-fails"
     return ("ok", "connection-answers") if row.answered_at is not None else ("idle", "connection-unknown")

@@ -14,7 +14,7 @@ from ui.language import t
 from ui.models.fit_line import fit_line
 from ui.models.get_button import GetButton, Wanted
 from ui.models.names import repo_name, repo_owner
-from ui.words import date, number, size
+from ui.words import number, size, when
 
 
 def starter_row(services: Services, starter: Starter, fit: Fit, *, is_recommended: bool) -> GetButton:
@@ -73,7 +73,7 @@ def about(found: FoundModel) -> str:
     parts = [t("find-by", owner=repo_owner(found.repo)), t("find-downloads", count=found.downloads,
                                                            number=number(found.downloads))]
     if found.modified_at is not None:
-        parts.append(t("find-changed", date=date(found.modified_at.astimezone())))
+        parts.append(t("find-changed", when=when(found.modified_at)))
     return " · ".join(parts)
 
 

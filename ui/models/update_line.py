@@ -16,7 +16,7 @@ from store.tables import DownloadState, Model
 from ui.components.dialog import show_problem
 from ui.components.elements import button, tag
 from ui.language import t, told
-from ui.words import date, size
+from ui.words import date, size, when
 
 SHORT_COMMIT_CHARS = 8
 
@@ -73,7 +73,7 @@ class UpdateLine:
 def _about(update: Update | None) -> str:
     if update is None:
         return t("update-unknown-about")
-    looked = t("update-looked", date=_date(update.looked_at))
+    looked = t("update-looked", when=when(datetime.fromisoformat(update.looked_at)))
     if update.newness is not Newness.NEWER:
         return looked
     commit = update.commit_sha[:SHORT_COMMIT_CHARS]

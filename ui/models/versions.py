@@ -18,7 +18,7 @@ from ui.components.dialog import ask, show_problem
 from ui.components.elements import button, tag
 from ui.language import t, told
 from ui.models.update_line import UpdateLine
-from ui.words import date, size
+from ui.words import date, size, when
 
 SHORT = 12
 
@@ -63,7 +63,7 @@ class Versions:
                 with tag("h3", "nk-code-line", version.path.name):
                     if version.is_in_use:
                         tag("span", "nk-tag", t("version-in-use"))
-                told_of = [t("version-installed", date=date(version.installed_at.astimezone())),
+                told_of = [t("version-installed", when=when(version.installed_at)),
                            size(version.size_bytes), version.quantisation]
                 tag("p", "nk-num", " · ".join(filter(None, told_of)))
                 tag("p", "nk-hint nk-break", version.version)

@@ -45,7 +45,7 @@ class BenchPage:
     async def build(self) -> None:
         ui.page_title(t("page-title", page=t("bench")))
         models = [each.model for each in await self._services.models.list() if not each.model.embeds]
-        with self._frame.around(label=t("models"), sidebar=rail(INSTALLED, self._frame.user)):
+        with self._frame.around(label=t("models"), sidebar=rail(INSTALLED, self._frame)):
             narrow_head(t("models"))
             with tag("div", "nk-page"), tag("div", "nk-page-in") as place:
                 with models_head(t("bench"), t("bench-about"), BENCH):

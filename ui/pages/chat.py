@@ -59,7 +59,7 @@ class ChatPage:
         self._begun_id: str | None = None           # of that which began here, and ends with this page
         self._refreshing = Refreshing(client, "refresh chat page", self._refresh)
         self._chats = ChatList(services, self._user.id, PageActions(
-            open=self._open, new_chat=self._new_chat, print=self._print, refuse=self._refuse,
+            open=self._open, new_chat=self._new_chat, print=self._print,
             shown=lambda: self._wanted_id,
         ))
         self._setup = SetupRoom(services, self._user.id, SetupActions(
@@ -216,7 +216,7 @@ class ChatPage:
     # --- bringing the page up to date ---------------------------------------------------------------------------------
 
     def _on_change(self, change: Change) -> None:
-        if change.kind in ("downloads", "benchmarks", "people"):        # often, and nothing here shows it
+        if change.kind in ("downloads", "benchmarks", "people", "role"):        # nothing here shows it but the frame
             return
         is_here = self._wanted_id is not None and self._wanted_id == change.conversation_id
         is_general = change.kind in ("models", "library")

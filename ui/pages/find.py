@@ -88,7 +88,7 @@ class FindPage:
 
     async def build(self) -> None:
         ui.page_title(t("page-title", page=t("find")))
-        with self._frame.around(label=t("models"), sidebar=rail(INSTALLED, self._frame.user)):
+        with self._frame.around(label=t("models"), sidebar=rail(INSTALLED, self._frame)):
             narrow_head(t("models"))
             with tag("div", "nk-page"), tag("div", "nk-page-in") as place:
                 with models_head(t("find"), t("find-about"), FIND):

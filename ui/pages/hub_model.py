@@ -51,7 +51,7 @@ class HubModelPage:
     def build(self) -> None:
         name = repo_name(self._repo)
         ui.page_title(t("page-title", page=name))
-        with self._frame.around(label=t("models"), sidebar=rail(INSTALLED, self._frame.user)):
+        with self._frame.around(label=t("models"), sidebar=rail(INSTALLED, self._frame)):
             narrow_head(t("models"))
             with tag("div", "nk-page"), tag("div", "nk-page-in") as place:
                 back_link(FIND, t("find"))

@@ -48,7 +48,7 @@ class LibraryPage:
         self._names: dict[str, ModelName] = {}
 
     async def build(self) -> None:
-        with self._frame.around(label=t("library-title"), sidebar=rail("/library", self._frame.user)):
+        with self._frame.around(label=t("library-title"), sidebar=rail("/library", self._frame)):
             narrow_head(t("library-title"))
             with tag("div", "nk-page") as self._page, tag("div", "nk-page-in nk-page-narrow"):
                 with tag("div", "nk-title"), tag("div"):

@@ -50,7 +50,7 @@ class ModelPage:
     async def build(self) -> None:
         model = self._entry.model
         ui.page_title(t("page-title", page=model.name))
-        with self._frame.around(label=t("models"), sidebar=rail(INSTALLED, self._frame.user)):
+        with self._frame.around(label=t("models"), sidebar=rail(INSTALLED, self._frame)):
             narrow_head(t("models"))
             with tag("div", "nk-page"), tag("div", "nk-page-in") as place:
                 back_link(INSTALLED, t("models"))

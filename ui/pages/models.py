@@ -51,7 +51,7 @@ class ModelsPage:
 
     async def build(self) -> None:
         ui.page_title(t("page-title", page=t("models")))
-        with self._frame.around(label=t("models"), sidebar=rail(INSTALLED, self._frame.user)):
+        with self._frame.around(label=t("models"), sidebar=rail(INSTALLED, self._frame)):
             narrow_head(t("models"))
             with tag("div", "nk-page"), tag("div", "nk-page-in") as place:
                 with models_head(t("models"), t("models-about"), INSTALLED):

@@ -49,7 +49,7 @@ class PeoplePage:
 
     async def build(self) -> None:
         ui.page_title(t("page-title", page=t("people")))
-        with self._frame.around(label=t("people"), sidebar=rail("/people", self._frame.user)):
+        with self._frame.around(label=t("people"), sidebar=rail("/people", self._frame)):
             narrow_head(t("people"))
             with tag("div", "nk-page") as self._place, tag("div", "nk-page-in nk-page-narrow"):
                 with tag("div", "nk-title"):

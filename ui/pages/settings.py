@@ -26,7 +26,7 @@ async def settings_page(services: Services, request: Request) -> None:
     preferences = PreferenceSettings(frame, is_mac="Mac OS" in request.headers.get("user-agent", ""))
     keys = ApiKeys(services, frame)
     files = ChatFiles(services, frame)
-    with frame.around(label=t("settings"), sidebar=rail("/settings", frame.user)):
+    with frame.around(label=t("settings"), sidebar=rail("/settings", frame)):
         narrow_head(t("settings"))
         with tag("div", "nk-page"), tag("div", "nk-page-in nk-page-narrow"):
             with tag("div", "nk-title"), tag("div"):

@@ -13,7 +13,7 @@ from ui.components.elements import icon, icon_button, menu, menu_item, tag
 from ui.components.tags import Tags
 from ui.components.text import live, put
 from ui.language import t
-from ui.words import date, initials, last_on
+from ui.words import date, initials, last
 
 Act = Callable[[User], Awaitable[None]]
 
@@ -50,7 +50,7 @@ class PersonRow:
 
     def show(self, user: User) -> None:
         self._user = user
-        put(self._seen, last_on("people-seen", user.last_seen_at))
+        put(self._seen, last("people-seen", user.last_seen_at))
         due = [
             *(["role-admin"] if user.role is UserRole.ADMIN else []),
             *([] if user.is_active else ["people-disabled"]),

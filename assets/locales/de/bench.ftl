@@ -12,7 +12,7 @@ bench-none = Diese Messung gibt es nicht. Vielleicht wurde inzwischen eine ander
 bench-changed = { $model } wurde zwischendurch neu geladen, mit anderen Einstellungen oder weniger Speicher; die Zahlen passen nicht zusammen. Noch einmal messen.
 bench-gave-way = { $model } hat einem Modell Platz gemacht, nach dem jemand gefragt hat, und wurde nicht zu Ende gemessen. In Ruhe noch einmal messen.
 bench-empty = { $model } hat eine Antwort ohne ein Wort gegeben, also gab es nichts zu messen. Andere Fragen nehmen, oder ein anderes Modell.
-bench-too-long = Keine der Fragen passt mit ihrer Antwort in die { $tokens } Tokens des Modells. Kürzere Fragen nehmen, oder kürzere Antworten.
+bench-too-long = Keine der Fragen passt mit ihrer Antwort in die { $tokens } Token des Modells. Kürzere Fragen nehmen, oder kürzere Antworten.
 bench-costs-wrong = Einen Betrag ab 0 angeben, etwa 0,32.
 
 bench-slower = { $percent } % langsamer als am { $date }, bei { $clients } zugleich
@@ -35,17 +35,17 @@ bench-part-version = eine andere Version der Modelldatei
 # Beside runs that it cannot be held against
 bench-apart = Nicht verglichen mit der Messung vom { $date }: { $reasons }
 bench-apart-prompts = es wurden andere Fragen gestellt
-bench-apart-tokens = ihre Antworten hatten { $before } Tokens, diese { $now }
+bench-apart-tokens = ihre Antworten hatten { $before } Token, diese { $now }
 bench-apart-machine = gemessen wurde auf { $before }
 bench-apart-quantisation = das Format war { $before }
 bench-apart-levels = gemessen wurde mit { $before } zugleich, diesmal mit { $now }
 
 # Geld; siehe app/services/prices.py
-price-million = Bei { $clients } zugleich kostet eine Million Tokens hier { $price }, solange geschrieben wird.
+price-million = Bei { $clients } zugleich kostet eine Million Token hier { $price }, solange geschrieben wird.
 price-always = Die API verlangt { $api }: Dieser Computer ist vom ersten Token an günstiger.
-price-above = Über { $million } Millionen Tokens im Monat, das sind { $hours } Stunden Schreiben, ist dieser Computer günstiger als die API mit { $api }.
+price-above = Über { $million } Millionen Token im Monat, das sind { $hours } Stunden Schreiben, ist dieser Computer günstiger als die API mit { $api }.
 price-never = Die API verlangt { $api }: Sie ist günstiger, wie viel auch geschrieben wird.
-price-beyond = Günstiger als die API mit { $api } wäre dieser Computer erst über { $million } Millionen Tokens im Monat; er kann { $most } Millionen schreiben.
+price-beyond = Günstiger als die API mit { $api } wäre dieser Computer erst über { $million } Millionen Token im Monat; er kann { $most } Millionen schreiben.
 
 bench = Messen
 bench-about = Wie schnell ein Modell auf diesem Computer schreibt, bei eigenen Fragen, und was das kostet.
@@ -64,7 +64,7 @@ bench-typed-about = Eine je Zeile. Hat eine mehrere Zeilen, kommt eine Zeile aus
 bench-levels = Zugleich
 bench-levels-auto = 1, 2, 4 … so viele es nimmt
 bench-levels-about = Wie viele Personen gleichzeitig fragen. Sind es mehr, als das Modell zugleich beantwortet, warten die anderen, und das steht dabei.
-bench-tokens = Tokens je Antwort
+bench-tokens = Token je Antwort
 bench-tokens-about = Jede wird so lang geschrieben, damit alle dieselbe Arbeit tun.
 bench-times-each = Wiederholungen
 bench-times-about = Ihr Median zählt, und ihre Spanne wird genannt.
@@ -87,21 +87,21 @@ bench-state-failed = Die Messung ist gescheitert.
 
 bench-result = Ergebnis
 bench-so-far = bis jetzt
-bench-speed = Tokens je Sekunde
+bench-speed = Token je Sekunde
 bench-speed-about = Alle Antworten zusammen; mehr ist besser.
 bench-first = Zeit bis zum ersten Token
 bench-first-about = Ab der Frage, der Median; weniger ist besser.
 bench-before = Am { $date }
 bench-of = { $model }: { $sentence }
 bench-col-clients = Gleichzeitig
-bench-col-speed = Tokens/s
-bench-col-stream = Tokens/s einer Antwort
+bench-col-speed = Token/s
+bench-col-stream = Token/s einer Antwort
 bench-col-first = Zeit bis zum ersten Token
-bench-col-between = Zeit zwischen Tokens
-bench-col-price = Eine Million Tokens
+bench-col-between = Zeit zwischen Token
+bench-col-price = Eine Million Token
 bench-col-other = { $what }, daneben
 bench-col-ratio = { $what }, Verhältnis
-bench-columns = Tokens/s: alle Antworten zusammen. Einer Antwort: ihre eigenen, nach ihrem ersten Token. Zeiten sind Mediane; p95 ist, worunter 95 von 100 bleiben.
+bench-columns = Token/s: alle Antworten zusammen. Einer Antwort: ihre eigenen, nach ihrem ersten Token. Zeiten sind Mediane; p95 ist, worunter 95 von 100 bleiben.
 bench-p95 = p95 { $time }
 bench-slots = fragen, { $slots } zugleich
 bench-line = { $slots } werden zugleich beantwortet: Fragen mehr, warten die anderen, und ihre Wartezeit wird mitgemessen.
@@ -112,7 +112,7 @@ bench-alike = innerhalb der Spanne
 bench-times = { $ratio } ×
 bench-and = { $one } und { $other }
 bench-disturbed = Wo inzwischen jemand eine Antwort bekam, sind die Zahlen niedriger, als sie sein könnten. In Ruhe noch einmal messen.
-bench-guessed = Bis zu { $share } der Tokens wurden vorausgeraten: mehr als im Gespräch, denn ein Text, der über sein Ende hinaus geschrieben wird, wiederholt sich.
+bench-guessed = Bis zu { $share } der Token wurden vorausgeraten: mehr als im Gespräch, denn ein Text, der über sein Ende hinaus geschrieben wird, wiederholt sich.
 bench-disturbed-short = gestört
 bench-engine = { $engine } auf { $device }
 bench-threads = { $count ->
@@ -123,7 +123,7 @@ bench-elsewhere = { $engine } zu einem Server anderswo
 bench-window = { $context } Kontext
 bench-room = { $context } Kontext für { $clients } zugleich, KV { $kv }
 bench-app = Inglenook { $version } auf { $machine }
-bench-asked = { $prompts }, je etwa { $length } Tokens, { $heat }. Antworten von { $tokens } Tokens, stets das wahrscheinlichste Wort, über das Ende des Textes hinaus. { $repetitions }
+bench-asked = { $prompts }, je etwa { $length } Token, { $heat }. Antworten von { $tokens } Token, stets das wahrscheinlichste Wort, über das Ende des Textes hinaus. { $repetitions }
 bench-prompts-own = { $count ->
     [one] { $count } Frage aus Chats
    *[other] { $count } Fragen aus Chats
@@ -137,7 +137,7 @@ bench-prompts-built-in = { $count ->
    *[other] { $count } eingebaute Fragen
 }
 bench-cold = nichts davon im Cache
-bench-warm = { $count } Tokens davon im Cache
+bench-warm = { $count } Token davon im Cache
 bench-repetitions = { $count ->
     [one] Einmal gemessen.
    *[other] Median von { $count }.
@@ -154,13 +154,13 @@ cost-rent-per-hour-about = Eines Computers, der nach Gebrauch bezahlt wird.
 cost-per-month = Jeden Monat
 cost-per-month-about = Ob er schreibt oder nicht: sein Preis über die Jahre, eine feste Miete.
 cost-api-price = API
-cost-api-price-about = Eine Million ausgegebene Tokens dort.
-cost-unknown = Eintragen, was dieser Computer braucht, dann steht hier, was eine Million Tokens kostet und ab wann er günstiger ist als eine API.
+cost-api-price-about = Eine Million ausgegebene Token dort.
+cost-unknown = Eintragen, was dieser Computer braucht, dann steht hier, was eine Million Token kostet und ab wann er günstiger ist als eine API.
 cost-unmeasured = Zuerst ein Modell messen.
 
 bench-history = Verlauf
 bench-history-about = jede neben der Messung davor
 bench-entry = { $model }, { $date }
-bench-entry-with = { $engine }, Inglenook { $version }; { $prompts }, { $tokens } Tokens
+bench-entry-with = { $engine }, Inglenook { $version }; { $prompts }, { $tokens } Token
 bench-entry-at = bei { $clients } zugleich
 bench-entry-first = erstes Token, bei { $clients }

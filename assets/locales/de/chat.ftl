@@ -72,7 +72,7 @@ chat-minutes = { $minutes } min { $seconds } s
 
 # --- Zahlen
 chat-figures = Zahlen
-chat-stat-speed = { $speed } Tok/s
+chat-stat-speed = { $speed } Token/s
 chat-stat-tokens = { $count ->
     [one] { $count } Token
    *[other] { $count } Token
@@ -132,4 +132,4 @@ chat-earlier = Frühere Nachrichten zeigen
 chat-earlier-print = Frühere Nachrichten fehlen hier. Über „Drucken“ im Menü des Chats kommen alle aufs Papier.
 chat-to-end = Zum Ende
 chat-reply = Antworten
-chat-reply-to = { $model } antworten
+chat-reply-to = Antwort an { $model }

@@ -33,6 +33,8 @@ connection-unsure = Die Verbindung war unterbrochen. Was Sie zuletzt getan haben
 # Wohin die Worte gehen
 stays-here = Bleibt auf diesem Computer. Wichtiges bitte prüfen.
 stays-at = Bleibt auf { $host }. Wichtiges bitte prüfen.
+stays-now-here = Was jetzt geschrieben wird, bleibt auf diesem Computer. Antworten oben kamen über { $connections }.
+stays-now-at = Was jetzt geschrieben wird, bleibt auf { $host }. Antworten oben kamen über { $connections }.
 nothing-leaves-here = Nichts Geschriebenes verlässt diesen Computer.
 nothing-leaves-host = Nichts Geschriebenes verlässt { $host }.
 leaves-here = Geschriebenes geht an { $connection } und verlässt diesen Computer.
@@ -45,6 +47,9 @@ greeting-evening = Guten Abend, { $name }
 greeting-night = Hallo, { $name }
 today = Heute
 yesterday = Gestern
+when-today = heute
+when-yesterday = gestern
+when-on = am { $date }
 
 # Zahlen mit Einheiten
 size-gib = { $number } GiB

@@ -49,7 +49,7 @@ find-downloads = { $count ->
     [one] { $number } Download
    *[other] { $number } Downloads
 }
-find-changed = geändert { $date }
+find-changed = geändert { $when }
 find-unreachable = Keine Ergebnisse.
 does-thinks = Denkt nach
 does-tools = Nutzt Werkzeuge

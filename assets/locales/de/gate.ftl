@@ -4,7 +4,7 @@ sign-in-welcome = Willkommen zurück
 sign-in-where = Inglenook auf { $host }
 # Über dem Formular, wo eine Sitzung geendet hat
 ended-signed-out = Sie wurden abgemeldet.
-ended-disabled = Ein Admin hat Ihr Konto gesperrt. Ihre Chats bleiben erhalten, und ein Admin kann es wieder freigeben.
+ended-disabled = Ein Admin hat Ihr Konto gesperrt. Ihre Chats bleiben erhalten, und ein Admin kann es wieder entsperren.
 ended-deleted = Ein Admin hat Ihr Konto gelöscht.
 ended-password = Ihr Passwort wurde geändert, deshalb wurden Sie abgemeldet. Melden Sie sich mit dem neuen an.
 sign-in-forgotten = Passwort vergessen? Ein neues gibt es vom Admin.
@@ -33,6 +33,8 @@ kept-at = Alles wird auf { $host } aufbewahrt.
 
 lost-title = Hier ist nichts
 lost-about = Unter dieser Adresse gibt es keine Seite.
+admins-title = Nur für Admins
+admins-about = Um Modelle und Personen kümmern sich Admins, und Ihr Konto gehört nicht oder nicht mehr dazu. Soll es das, hilft ein Admin.
 broken-title = Hier ist etwas schiefgegangen
 broken-about = Näheres steht im Protokoll von Inglenook. Bitte noch einmal versuchen.
 back-to-chat = Zurück zum Chat
@@ -40,3 +42,9 @@ back-to-chat = Zurück zum Chat
 away-title = Inglenook ist gerade nicht da
 away-about = { $host } antwortet im Moment nicht. Sobald sich das ändert, geht es hier von selbst weiter.
 away-fine = Die Chats sind dort sicher: In diesem Browser wird keiner gespeichert.
+
+missing-title = Da fehlt etwas
+missing-about = Ein Teil dieser Seite ging unterwegs verloren. Von Ihren Daten fehlt nichts: Bitte die Seite neu laden.
+missing-slow-title = Noch unterwegs
+missing-slow-about = Diese Seite braucht länger als sonst. Bitte etwas warten oder sie neu laden.
+missing-again = Neu laden

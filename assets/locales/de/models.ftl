@@ -130,13 +130,14 @@ elsewhere-count = { $count ->
 connection-answers = Antwortet
 connection-fails = Funktioniert nicht
 connection-unknown = Noch nicht gefragt
-connection-off = Aus
+connection-off = Ausgeschaltet
+connection-all-off = Alle ausgeschaltet
 connection-models = { $count ->
     [one] { $count } Modell
    *[other] { $count } Modelle
 }
 connection-latency = antwortete in { $time }
-connection-answered = zuletzt am { $date }
+connection-answered = zuletzt { $when }
 connection-switch-on = Einschalten
 connection-switch-off = Ausschalten
 connection-more = Mehr zu { $connection }

@@ -33,6 +33,8 @@ connection-unsure = The connection was lost. What you did last may not have been
 # Where the words go: on the machine before its reader, or on the office's one
 stays-here = Stays on this computer. Check what matters.
 stays-at = Stays at { $host }. Check what matters.
+stays-now-here = What you write now stays on this computer. Answers above came over { $connections }.
+stays-now-at = What you write now stays at { $host }. Answers above came over { $connections }.
 nothing-leaves-here = Nothing you write leaves this computer.
 nothing-leaves-host = Nothing you write leaves { $host }.
 leaves-here = What you write goes to { $connection } and leaves this computer.
@@ -45,6 +47,9 @@ greeting-evening = Good evening, { $name }
 greeting-night = Hello, { $name }
 today = Today
 yesterday = Yesterday
+when-today = today
+when-yesterday = yesterday
+when-on = on { $date }
 
 # Numbers with their units; the numbers come written as the reader's language writes them
 size-gib = { $number } GiB

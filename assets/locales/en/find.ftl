@@ -49,7 +49,7 @@ find-downloads = { $count ->
     [one] { $number } download
    *[other] { $number } downloads
 }
-find-changed = changed { $date }
+find-changed = changed { $when }
 find-unreachable = No results.
 does-thinks = Thinks
 does-tools = Uses tools
@@ -73,7 +73,7 @@ fit-on-gpu = on the GPU
 fit-on-both = { $share } % on the GPU, the rest on the processor
 fit-needs = needs { $needed }, this computer has { $there }.
 fit-try = Try { $label }.
-speed-about = About { $speed } tokens/s.
+speed-about = About { $speed } tok/s.
 fit-unknown-open = open it to see whether it fits.
 
 hub-open = Open at the hub

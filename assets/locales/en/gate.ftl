@@ -4,7 +4,7 @@ sign-in-welcome = Welcome back
 sign-in-where = Inglenook at { $host }
 # Over the form, where a session ended
 ended-signed-out = You were signed out.
-ended-disabled = Your account was switched off by an admin. Your chats are kept, and an admin can switch it on again.
+ended-disabled = Your account was disabled by an admin. Your chats are kept, and an admin can enable it again.
 ended-deleted = Your account was deleted by an admin.
 ended-password = Your password was changed, so you were signed out. Sign in with the new one.
 sign-in-forgotten = Forgot your password? Ask your admin for a new one.
@@ -33,6 +33,8 @@ kept-at = Everything is kept at { $host }.
 
 lost-title = Nothing here
 lost-about = There is no page at this address.
+admins-title = For admins only
+admins-about = Admins look after models and people, and your account is not one of theirs, or no longer. Ask one of them, if it should be.
 broken-title = Something broke here
 broken-about = What happened is in Inglenook’s log. Please try again.
 back-to-chat = Back to the chat
@@ -40,3 +42,9 @@ back-to-chat = Back to the chat
 away-title = Inglenook is away
 away-about = { $host } does not answer just now. This page goes on by itself as soon as it does.
 away-fine = Your chats are safe there: none is kept in this browser.
+
+missing-title = Something is missing
+missing-about = A part of this page was lost on its way. Nothing of yours is: load the page again.
+missing-slow-title = Still on its way
+missing-slow-about = This page takes longer than usual. Wait a little, or load it again.
+missing-again = Load again

@@ -130,13 +130,14 @@ elsewhere-count = { $count ->
 connection-answers = Answers
 connection-fails = Not working
 connection-unknown = Not asked yet
-connection-off = Off
+connection-off = Switched off
+connection-all-off = All switched off
 connection-models = { $count ->
     [one] { $count } model
    *[other] { $count } models
 }
 connection-latency = answered in { $time }
-connection-answered = last on { $date }
+connection-answered = last { $when }
 connection-switch-on = Switch on
 connection-switch-off = Switch off
 connection-more = More for { $connection }

@@ -9,7 +9,7 @@ export const Figures = {
   template: `
     <button v-if="stats.length" type="button" class="nk-stats" ref="line" :aria-expanded="String(open)" :aria-controls="id"
         @click="pin" @mouseenter="soon" @mouseleave="later" @blur="close">
-      <span class="nk-sr">{{ t("chat-figures") }}: </span><span v-for="(stat, index) in stats" :class="{ 'nk-hide-xs': index > 2 }">{{ stat }}</span>
+      <span class="nk-sr">{{ t("chat-figures") }}: </span><span v-for="(stat, index) in stats" :class="{ 'nk-ell': stat === figures.model, 'nk-hide-xs': index > 2 }">{{ stat }}</span>
     </button>
     <div v-if="stats.length" popover="manual" class="nk-figures" :id="id" ref="sheet" role="region" :aria-label="t('chat-figures')">
       <dl v-if="open" v-escape="close"><template v-for="[name, value] in inFull(figures)"><dt>{{ name }}</dt><dd>{{ value }}</dd></template></dl>
