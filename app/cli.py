@@ -20,7 +20,8 @@ from app.chat_commands import export_chats, import_chats
 from app.commands import HELP_STYLE, DataDir, load_settings, models
 from app.connection_commands import connections
 from app.hub_commands import rules, updates
-from app.model_commands import budget, change, found, remove, roll_back, show, update
+from app.model_commands import budget, change, found, remove, roll_back, update
+from app.model_show_command import show
 from app.optimize import optimize
 from app.people_commands import keys, users
 

@@ -26,6 +26,7 @@ SHORT_ID_CHARS = 12
 
 models = typer.Typer(**HELP_STYLE, no_args_is_help=True, help="The language models that can be used here.")
 
+ModelId = Annotated[str, typer.Argument(metavar="MODEL", help="Its ID, as `models list` shows it, or an alias.")]
 DataDir = Annotated[
     Path | None, typer.Option("--data-dir", metavar="FOLDER", help="Where accounts, chats and models are kept.")
 ]

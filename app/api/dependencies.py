@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from fastapi import Depends, Request
 from pydantic_core import from_json
 
-from app.errors import NotAllowed, NotSignedIn
+from app.errors import InvalidInput, NotAllowed, NotSignedIn
 from app.language import Said
 from app.services.container import Services
 from engine.errors import InvalidRequest
@@ -59,3 +59,11 @@ async def _admin(user: CurrentUser) -> User:
 ServicesOf = Annotated[Services, Depends(services_of)]
 Admin = Annotated[User, Depends(_admin)]
 JsonObject = Annotated[dict[str, Any], Depends(json_object)]
+
+
+def text_in(body: dict[str, Any], name: str) -> str:
+    """"" where it is not there. Raises InvalidInput."""
+    value = body.get(name, "")
+    if not isinstance(value, str):
+        raise InvalidInput(Said("error-must-be-text", name=name), field=name)
+    return value

@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import Response
 
-from app.api.dependencies import Admin, JsonObject, ServicesOf
+from app.api.dependencies import Admin, JsonObject, ServicesOf, text_in
 from app.errors import InvalidInput
 from app.hub.client import FoundModel, Sort
 from app.language import Said
@@ -63,7 +63,7 @@ async def list_downloads(services: ServicesOf, _admin: Admin) -> dict[str, Any]:
 
 @router.post("/downloads", status_code=202)
 async def request(services: ServicesOf, _admin: Admin, body: JsonObject) -> dict[str, Any]:
-    repo, wanted = _text(body, "repo"), _text(body, "wanted")
+    repo, wanted = text_in(body, "repo"), text_in(body, "wanted")
     return (await services.downloads.request(repo, wanted, anyway=body.get("anyway") is True)).as_json()
 
 
@@ -122,15 +122,8 @@ async def has_token(services: ServicesOf, _admin: Admin) -> dict[str, bool]:
 
 @router.put("/token")
 async def set_token(services: ServicesOf, _admin: Admin, body: JsonObject) -> dict[str, bool]:
-    await services.hub.tokens.set(_text(body, "token"))
+    await services.hub.tokens.set(text_in(body, "token"))
     return {"is_set": await services.hub.tokens.is_set()}
-
-
-def _text(body: dict[str, Any], name: str) -> str:
-    value = body.get(name, "")
-    if not isinstance(value, str):
-        raise InvalidInput(Said("error-must-be-text", name=name), field=name)
-    return value
 
 
 def _model_body(model: FoundModel) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from typing import Any
 from fastapi import APIRouter
 from fastapi.responses import Response
 
-from app.api.dependencies import Admin, JsonObject, ServicesOf
+from app.api.dependencies import Admin, JsonObject, ServicesOf, text_in
 from app.errors import InvalidInput
 from app.language import Said
 from app.services.changes import Change
@@ -30,7 +30,7 @@ async def change(services: ServicesOf, _admin: Admin, body: JsonObject) -> Respo
     changes = body.get("changes")
     if not isinstance(changes, dict):
         raise InvalidInput(Said("error-must-be-object", name="changes"), field="changes")
-    await services.model_settings.change(_text(body, "model"), changes)
+    await services.model_settings.change(text_in(body, "model"), changes)
     return Response(status_code=DONE)
 
 
@@ -42,19 +42,19 @@ async def set_budget(services: ServicesOf, _admin: Admin, body: JsonObject) -> R
 
 @router.post("/update", status_code=DONE)
 async def update(services: ServicesOf, _admin: Admin, body: JsonObject) -> Response:
-    await services.model_versions.update(_text(body, "model"), _path(body))
+    await services.model_versions.update(text_in(body, "model"), _path(body))
     return Response(status_code=DONE)
 
 
 @router.post("/rollback", status_code=DONE)
 async def roll_back(services: ServicesOf, _admin: Admin, body: JsonObject) -> Response:
-    await services.model_versions.roll_back(_text(body, "model"), _text(body, "version"))
+    await services.model_versions.roll_back(text_in(body, "model"), text_in(body, "version"))
     return Response(status_code=DONE)
 
 
 @router.delete("", status_code=DONE)
 async def remove(services: ServicesOf, _admin: Admin, body: JsonObject) -> Response:
-    await services.models.remove(_text(body, "model"), stops_answers=body.get("stops_answers") is True)
+    await services.models.remove(text_in(body, "model"), stops_answers=body.get("stops_answers") is True)
     return Response(status_code=DONE)
 
 
@@ -64,16 +64,9 @@ async def changed(services: ServicesOf, _admin: Admin) -> Response:
     return Response(status_code=DONE)
 
 
-def _text(body: dict[str, Any], name: str) -> str:
-    value = body.get(name, "")
-    if not isinstance(value, str):
-        raise InvalidInput(Said("error-must-be-text", name=name), field=name)
-    return value
-
-
 def _path(body: dict[str, Any]) -> Path:
     """A whole one: where this process was started is nobody's matter."""
-    path = Path(_text(body, "path"))
+    path = Path(text_in(body, "path"))
     if not path.is_absolute():
         raise InvalidInput(Said("error-must-be-path", name="path"), field="path")
     return path

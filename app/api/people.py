@@ -14,7 +14,7 @@ from typing import Any
 from fastapi import APIRouter
 from fastapi.responses import Response
 
-from app.api.dependencies import Admin, JsonObject, ServicesOf
+from app.api.dependencies import Admin, JsonObject, ServicesOf, text_in
 from app.errors import InvalidInput, NotFound
 from app.language import Said
 from store.tables import UserRole
@@ -26,7 +26,7 @@ DONE = 204
 
 @router.post("", status_code=201)
 async def add(services: ServicesOf, admin: Admin, body: JsonObject) -> dict[str, str]:
-    user, password = await services.people.add(admin.id, _text(body, "name"), _text(body, "password"), _role(body))
+    user, password = await services.people.add(admin.id, text_in(body, "name"), text_in(body, "password"), _role(body))
     return {"id": user.id, "name": user.name, "password": password}
 
 
@@ -38,7 +38,7 @@ async def changed(services: ServicesOf, admin: Admin) -> Response:
 
 @router.put("/{user_id}/password")
 async def set_password(services: ServicesOf, admin: Admin, user_id: str, body: JsonObject) -> dict[str, str]:
-    return {"password": await services.people.set_password(admin.id, user_id, _text(body, "password"))}
+    return {"password": await services.people.set_password(admin.id, user_id, text_in(body, "password"))}
 
 
 @router.put("/{user_id}/role", status_code=DONE)
@@ -58,7 +58,7 @@ async def set_active(services: ServicesOf, admin: Admin, user_id: str, body: Jso
 
 @router.delete("/{user_id}", status_code=DONE)
 async def remove(services: ServicesOf, admin: Admin, user_id: str, body: JsonObject) -> Response:
-    await services.people.remove(admin.id, user_id, _text(body, "name"))
+    await services.people.remove(admin.id, user_id, text_in(body, "name"))
     return Response(status_code=DONE)
 
 
@@ -70,13 +70,6 @@ async def revoke_key(services: ServicesOf, admin: Admin, user_id: str, key_id: s
         raise NotFound(Said("error-no-key"))
     await services.people.revoke_key(admin.id, key)
     return Response(status_code=DONE)
-
-
-def _text(body: dict[str, Any], name: str) -> str:
-    value = body.get(name, "")
-    if not isinstance(value, str):
-        raise InvalidInput(Said("error-must-be-text", name=name), field=name)
-    return value
 
 
 def _role(body: dict[str, Any]) -> UserRole:
