@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -100,9 +101,9 @@ class TorchBackend:
         self._device = torch.device(config.device)
         model = load(config)
         described, self._tokenizer, self._close_model = model.config, model.tokenizer, model.close
-        self._has_kernels = (
-            self._device.type == "cuda" and isinstance(described, DecoderConfig) and fits_kernels(described)
-        )
+        # Some builds of torch for CUDA come without it, on Windows for one: then all is plain torch.
+        self._has_triton = self._device.type == "cuda" and find_spec("triton") is not None
+        self._has_kernels = self._has_triton and isinstance(described, DecoderConfig) and fits_kernels(described)
         self._decoder: AnyDecoder | None = self._make_decoder(model)
         # One block more than sequences get: rows that only fill up a graph work there.
         self._kv: PagedKv | None = PagedKv(
@@ -189,9 +190,9 @@ class TorchBackend:
         return TransformersDecoder(weights.code)
 
     def _make_device_sampler(self, described: ModelConfig) -> DeviceSampler | None:
-        if self._device.type != "cuda":
+        if not self._has_triton:
             return None
-        from engine.backends.torch.device_sampler import DeviceSampler  # noqa: PLC0415 - Triton is CUDA's
+        from engine.backends.torch.device_sampler import DeviceSampler  # noqa: PLC0415 - Triton is not everywhere
         from engine.backends.torch.graph_decoder import most_rows  # noqa: PLC0415
 
         return DeviceSampler(most_rows(self._config.max_num_seqs), described.vocab_size, self._device)
