@@ -1,7 +1,7 @@
 """How often the readers of an engine's answers are given what has come. One an engine; event loop only.
 
-A piece costs the loop some 60 µs on its way to a socket, a token in it one or two, and a GPU writes thousands of tokens a
-second: where many read, each gets several at once, some twenty times a second. Few get every token as it comes.
+A piece costs the loop some 60 µs on its way to a socket, a token in it one or two, and a GPU writes thousands of tokens
+a second: where many read, each gets several at once, some twenty times a second. Few get every token as it comes.
 """
 
 from __future__ import annotations
