@@ -7,6 +7,7 @@ through it: see model_desk.py.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -218,10 +219,14 @@ def _number(text: str) -> Any:
 
 
 def _float(text: str) -> float:
+    """Raises BadParameter, for what JSON has no number for, too."""
     try:
-        return float(text)
+        value = float(text)
     except ValueError as error:
         raise typer.BadParameter(f"{text} is no number of GiB") from error
+    if not math.isfinite(value):
+        raise typer.BadParameter(f"{text} is no number of GiB")
+    return value
 
 
 def _seconds(text: str) -> Any:

@@ -7,6 +7,7 @@ connections and models (services).
 from __future__ import annotations
 
 import unicodedata
+from itertools import pairwise
 
 MAX_LABEL_CHARS = 200
 
@@ -16,6 +17,14 @@ _VARIANTS = ((0x180B, 0x180F), (0xFE00, 0xFE0F), (0xE0100, 0xE01EF))      # of t
 _TURNING = dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
 _HIDDEN = frozenset(("Cc", "Cf", "Cs", "Zs", "Zl", "Zp"))
 _TAGS = (0xE0020, 0xE007F)      # what the flags of England and Wales end with
+
+
+def has_idle_variant(text: str) -> bool:
+    """Whether a letter or digit has a mark behind it that chooses how emoji are drawn: there it changes nothing."""
+    return any(
+        0xFE00 <= ord(char) <= 0xFE0F and unicodedata.category(before)[0] in "LN"
+        for before, char in pairwise(text)
+    )
 
 
 def can_be_seen(text: str) -> bool:

@@ -13,7 +13,7 @@ import unicodedata
 from passlib.hash import argon2
 
 from app.language import Said
-from app.names import SHAPELESS, can_be_seen
+from app.names import SHAPELESS, can_be_seen, has_idle_variant
 
 SESSION_COOKIE = "inglenook_session"
 MIN_PASSWORD_CHARS = 8
@@ -69,7 +69,8 @@ def name_problem(name: str) -> Said | None:
     hides_something = any(
         char in SHAPELESS or unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co", "Cn") for char in seen
     )
-    if hides_something or not can_be_seen(seen) or name[0] != seen[:1] or name[-1] != seen[-1:]:
+    hides_something |= has_idle_variant(seen) or not can_be_seen(seen)
+    if hides_something or name[0] != seen[:1] or name[-1] != seen[-1:]:
         return Said("error-name-invisible")
     return None
 

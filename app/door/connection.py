@@ -58,9 +58,11 @@ class Connection:
         self._is_answering = False              # a response has begun, and not ended
 
     def end(self) -> None:
+        """Never raises: whoever ends one ends others after it."""
         self._has_ended = True
         for waiting in self._waiting:
-            waiting.reschedule(self._loop.time())
+            if not waiting.expired():           # one that has just run out takes no other time, and needs none
+                waiting.reschedule(self._loop.time())
 
     async def receive(self) -> Message:
         """A long request waits here for its client's going away, a page's socket for what its reader does."""

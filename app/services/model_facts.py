@@ -46,7 +46,7 @@ def describe(path: Path, name: str = "", adapters: Sequence[Adapter] = (), origi
     stem = _stem(path, origin)
     return Model(
         id=_slug(name if name and (adapters or path.is_dir()) else "-".join([stem, *stems])),
-        name=name or " + ".join([clean_label(judgement.name) or stem, *stems]),
+        name=name or " + ".join([clean_label(judgement.name) or clean_label(stem) or "model", *stems]),
         path=str(path),
         file_format=judgement.file_format,
         architecture=judgement.architecture,

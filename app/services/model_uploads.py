@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, ParamSpec, TypeVar
 
+import structlog
+
 from app.errors import InvalidInput, said
 from app.hub.disk import KEPT_FREE_BYTES, free_bytes
 from app.hub.layout import PART_ENDING
@@ -29,6 +31,8 @@ from store.tables import Model
 FOLDER = "uploads"
 KEPT_S = 7 * 86_400             # a part of several files, after the last that came
 ENDING = ".gguf"
+
+logger = structlog.get_logger(__name__)
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -50,9 +54,17 @@ class ModelUploads:
         self._folder = settings.models_dir / FOLDER
 
     async def remove_leftovers(self) -> None:
-        """At start: files that the last end of the process has cut off, and parts whose others never came."""
+        """At start: files that the last end of the process has cut off, and parts whose others never came. What had
+        come whole, but was not made known any more, is now.
+        """
         await asyncio.to_thread(_remove_cut_off, self._folder)
-        await asyncio.to_thread(_remove_abandoned, self._folder, await self._models.known_paths())
+        known = await self._models.known_paths()
+        await asyncio.to_thread(_remove_abandoned, self._folder, known)
+        for path in await asyncio.to_thread(_forgotten, self._folder, known):
+            try:
+                await self._models.add(path)
+            except InvalidInput as error:
+                logger.warning("an upload is no model", file=path.name, detail=str(error))
 
     async def room_bytes(self) -> int:
         """How large a file may be now."""
@@ -95,7 +107,8 @@ class ModelUploads:
             raise
 
     async def _check_unneeded(self, place: Path) -> None:
-        if place in await self._models.known_paths():
+        """A model whose file is gone may have it back."""
+        if await asyncio.to_thread(place.exists) and place in await self._models.known_paths():
             raise InvalidInput(Said("error-upload-there"), field="file")
 
     async def _check_part(self, part: Path, place: Path) -> None:
@@ -148,6 +161,12 @@ def _remove_abandoned(folder: Path, needed: set[Path]) -> None:
         if is_whole or needed.intersection(parts) or any(now_s - _written_s(each) < KEPT_S for each in parts):
             continue
         path.unlink(missing_ok=True)
+
+
+def _forgotten(folder: Path, known: set[Path]) -> list[Path]:
+    """The first file of each whole model that nobody knows of."""
+    firsts = {parts_by_name(path)[0] for path in folder.resolve().glob(f"*{ENDING}")}
+    return sorted(first for first in firsts - known if all(each.is_file() for each in parts_by_name(first)))
 
 
 def _written_s(path: Path) -> float:

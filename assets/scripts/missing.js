@@ -4,10 +4,12 @@
 function nkWatch(words) {
   const SLOW_MS = 15_000;
   const LOOK_MS = 4000;
+  const ANSWER_MS = 8000; // then the server counts as away
   const AGAIN_KEY = "inglenook.again"; // the page that this tab has loaded once more by itself
 
   let isLost = false;
   let note = null;
+  let looking = 0;
 
   const isMade = () => document.getElementById("app")?.childElementCount > 0;
   const isNeeded = (element) => element instanceof HTMLScriptElement || (element instanceof HTMLLinkElement && element.rel === "stylesheet");
@@ -19,23 +21,49 @@ function nkWatch(words) {
   async function goOn() {
     if (isLost) return;
     isLost = true;
-    const answer = await fetch("/login", { redirect: "manual", cache: "no-store" }).catch(() => null); // it leads on who is signed in
+    const answer = await ask("/login"); // it leads on who is signed in
     if (answer?.status === 200) {
       location.replace(`/login?ended&next=${encodeURIComponent(location.pathname + location.search)}`);
-    } else if (answer?.type !== "opaqueredirect") {
-      show(words.away);
-      setInterval(look, LOOK_MS);
-      addEventListener("online", look);
-    } else if (sessionStorage.getItem(AGAIN_KEY) === location.href) {
-      show(words.lost);
+    } else if (answer?.type === "opaqueredirect") {
+      loadOnceMore();
     } else {
-      sessionStorage.setItem(AGAIN_KEY, location.href);
-      location.reload();
+      show(words.away);
+      looking = setInterval(look, LOOK_MS);
+      addEventListener("online", look);
     }
   }
 
-  function look() {
-    fetch("/healthz", { cache: "no-store" }).then((answer) => answer.ok && location.reload()).catch(() => {});
+  const ask = (path) => fetch(path, { redirect: "manual", cache: "no-store", signal: AbortSignal.timeout(ANSWER_MS) }).catch(() => null);
+
+  async function look() {
+    if (!(await ask("/healthz"))?.ok) return;
+    clearInterval(looking);
+    removeEventListener("online", look);
+    loadOnceMore();
+  }
+
+  function loadOnceMore() {
+    if (hasLoadedAgain()) show(words.lost);
+    else location.reload();
+  }
+
+  // Where this may keep nothing, it does not know, and does not risk to go round in circles.
+  function hasLoadedAgain() {
+    try {
+      if (sessionStorage.getItem(AGAIN_KEY) === location.href) return true;
+      sessionStorage.setItem(AGAIN_KEY, location.href);
+      return false;
+    } catch {
+      return true;
+    }
+  }
+
+  function forgetLoadingAgain() {
+    try {
+      sessionStorage.removeItem(AGAIN_KEY);
+    } catch {
+      // nothing was kept
+    }
   }
 
   function show({ title, about }) {
@@ -65,7 +93,7 @@ function nkWatch(words) {
     if (!isMade()) goOn();
     if (isLost) return;
     note?.remove();
-    sessionStorage.removeItem(AGAIN_KEY);
+    forgetLoadingAgain();
   }
 
   // NiceGUI tells whoever waits a second that their browser is too old.

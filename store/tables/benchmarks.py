@@ -36,4 +36,6 @@ class Benchmark(SQLModel, table=True):
     max_tokens: int                                       # of each answer, all of which are written
     repetitions: int
     # One for each number of clients at once: see `app.services.bench_figures.Level`.
-    levels: list[dict[str, Any]] = Field(default_factory=list, sa_column=json_column(list, "levels of a benchmark"))
+    levels: list[dict[str, Any]] = Field(
+        default_factory=list, sa_column=json_column(list, "levels of a benchmark", keys=("concurrency",))
+    )

@@ -36,7 +36,7 @@ class UtcDateTime(TypeDecorator[datetime]):
 
 
 class StoredJson(TypeDecorator[Any]):
-    """JSON of one kind: a dict, a list of dicts, or (None) of any.
+    """JSON of one kind: a dict, a list of dicts with certain keys at least, or (None) of any.
 
     The file may have been edited, or be of another version: what is no JSON, or of another kind, counts as empty, and
     as UNREADABLE where any kind would do. The log says so once; whatever is stored next mends it.
@@ -46,10 +46,11 @@ class StoredJson(TypeDecorator[Any]):
     cache_ok = True
     should_evaluate_none = True         # None is JSON's null, as without this around it
 
-    def __init__(self, kind: type[dict[str, Any]] | type[list[Any]] | None, what: str) -> None:
+    def __init__(self, kind: type[dict[str, Any]] | type[list[Any]] | None, what: str, keys: tuple[str, ...]) -> None:
         super().__init__()
         self.kind = kind
         self.what = what
+        self.keys = keys
 
     def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[Any], Any] | None:
         process = super().result_processor(dialect, coltype)
@@ -62,7 +63,7 @@ class StoredJson(TypeDecorator[Any]):
                 value = read(stored)
             except (ValueError, RecursionError):        # bytes that are no UTF-8 are a ValueError too
                 value = UNREADABLE
-            if self.kind is None or (isinstance(value, self.kind) and _are_dicts(value)):
+            if self.kind is None or (isinstance(value, self.kind) and _are_dicts(value, self.keys)):
                 return value
             warn_of_unreadable(self.what)
             return self.kind()
@@ -70,13 +71,16 @@ class StoredJson(TypeDecorator[Any]):
         return readable
 
 
-def _are_dicts(value: dict[str, Any] | list[Any]) -> bool:
+def _are_dicts(value: dict[str, Any] | list[Any], keys: tuple[str, ...]) -> bool:
     """What a list holds."""
-    return isinstance(value, dict) or all(isinstance(each, dict) for each in value)
+    return isinstance(value, dict) or all(isinstance(each, dict) and each.keys() >= set(keys) for each in value)
 
 
-def json_column(kind: type[dict[str, Any]] | type[list[Any]] | None, what: str) -> Column[Any]:
-    return Column(StoredJson(kind, what), nullable=False)
+def json_column(
+    kind: type[dict[str, Any]] | type[list[Any]] | None, what: str, *, keys: tuple[str, ...] = ()
+) -> Column[Any]:
+    """`keys`: what each dict of a list has at least."""
+    return Column(StoredJson(kind, what, keys), nullable=False)
 
 
 @cache

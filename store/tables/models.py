@@ -40,13 +40,17 @@ class Model(SQLModel, table=True):
     modified_ns: int                                      # of the file: a changed file is another version
     context_tokens: int = 0                               # what the model was trained for
     # LoRA adapters laid over it: {path, scale, size_bytes, modified_ns} of each.
-    adapters: list[dict[str, Any]] = Field(default_factory=list, sa_column=json_column(list, "adapters of a model"))
+    adapters: list[dict[str, Any]] = Field(
+        default_factory=list, sa_column=json_column(list, "adapters of a model", keys=("path", "scale", "size_bytes"))
+    )
     embeds: bool = False                                  # it makes vectors of texts, and cannot chat
     # Where it came from: repository and commit at the hub; "" where it was brought as a file.
     repo: str = ""
     commit_sha: str = ""
     # All files of it, where there are several or their hashes are known: {path, size_bytes, sha256} of each.
-    files: list[dict[str, Any]] = Field(default_factory=list, sa_column=json_column(list, "files of a model"))
+    files: list[dict[str, Any]] = Field(
+        default_factory=list, sa_column=json_column(list, "files of a model", keys=("path",))
+    )
     is_starter: bool = False
     is_default: bool = False
     added_at: datetime = Field(default_factory=now, sa_type=UtcDateTime)
@@ -86,7 +90,7 @@ class Download(SQLModel, table=True):
     label: str                                            # "Q4_K_M", or the file's name where it says none
     layout: str                                           # "own" or "shared": where its files go
     # Each: name, size_bytes, sha256, git_oid
-    files: list[dict[str, Any]] = Field(sa_column=json_column(list, "files of a download"))
+    files: list[dict[str, Any]] = Field(sa_column=json_column(list, "files of a download", keys=("name", "size_bytes")))
     total_bytes: int
     done_bytes: int = 0                                   # when it last stopped; while it runs, memory knows better
     state: DownloadState = Field(default=DownloadState.QUEUED, index=True, sa_type=stored_as_value(DownloadState))

@@ -91,7 +91,8 @@ class TestShow:
         assert "of the memory budget are left" in inglenook("models", "show", "tiny").out
         assert inglenook("models", "budget", "auto").out == "As much as the machine has.\n"
         assert "Memory    fits" in inglenook("models", "show", "tiny").out
-        assert inglenook("models", "budget", "-5").exit_code == 2
+        for odd in ("-5", "nan", "1e999", "much"):
+            assert inglenook("models", "budget", odd).exit_code == 2
         assert inglenook("models", "budget", "0").exit_code == 1
 
     def test_knows_no_dodo(self, inglenook: Inglenook) -> None:

@@ -164,12 +164,24 @@ class TestInSeveralFiles:
         assert await self._known(services) == ["parrot"]
         assert not list(_folder(services).glob("*"))
 
-    async def test_what_a_crash_left_whole_is_a_model_when_one_is_sent_again(self, services: Services) -> None:
+    async def test_what_a_crash_left_whole_is_a_model_at_the_next_start(self, services: Services) -> None:
         _folder(services).mkdir(parents=True)
         for name, content in self.PARTS.items():
             (_folder(services) / name).write_bytes(content)
+        (_folder(services) / "notes.gguf").write_bytes(b"These are my notes.")
+        (_folder(services) / "whole.gguf").write_bytes(tiny_model())
         await services.model_uploads.remove_leftovers()
+        assert sorted(await self._known(services)) == ["parrot", "split", "whole"]
+
+    async def test_a_model_that_lost_one_may_have_it_back(self, services: Services) -> None:
+        for name in self.NAMES:
+            await self._send(services, name)
+        with pytest.raises(InvalidInput, match="there already"):
+            await self._send(services, self.NAMES[1])
+        (_folder(services) / self.NAMES[1]).unlink()
+        known = await self._known(services)
         assert (await self._send(services, self.NAMES[1])).model is not None
+        assert await self._known(services) == known
 
     async def test_parts_whose_others_never_came_go_after_a_week(self, services: Services) -> None:
         first, second, _ = self.NAMES

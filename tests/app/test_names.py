@@ -39,7 +39,9 @@ def test_a_label_is_seen_and_turns_nothing_around(written: str, label: str) -> N
     assert can_be_seen(written) is bool(label)
 
 
-@pytest.mark.parametrize("name", ["\u3164", "An\u2800na", "Anna\u3164", "\ufe0f", "\u1160", "\u034fAnna"])
+@pytest.mark.parametrize("name", [
+    "\u3164", "An\u2800na", "Anna\u3164", "\ufe0f", "\u1160", "\u034fAnna", "Anna\ufe0f",
+])
 def test_nobody_is_called_what_looks_like_another_or_nothing(name: str) -> None:
     problem = security.name_problem(security.clean_name(name))
     assert problem == "Choose a name without control characters or invisible ones."

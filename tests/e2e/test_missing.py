@@ -72,6 +72,43 @@ async def test_a_file_that_is_lost_once_is_asked_for_again_and_twice_is_told(
     await expect(page.get_by_role("heading", name="Library")).to_be_visible()
 
 
+@pytest.mark.parametrize("answers", ["not at all", "with a fault"])
+async def test_where_the_server_is_up_but_cannot_say_who_is_here_it_is_told_without_going_round_in_circles(
+    server: Server, browser: Browser, answers: str
+) -> None:
+    page = await sign_in(browser, server, server.add_user())
+    await fresh(page)
+    await page.add_init_script("AbortSignal.timeout = () => AbortSignal.abort()" if answers == "not at all" else "")
+    num_pages = 0
+
+    def count(request: Request) -> None:
+        nonlocal num_pages
+        num_pages += request.is_navigation_request()
+
+    async def fault(route: Route) -> None:
+        await route.fulfill(status=500)
+
+    page.on("request", count)
+    await page.route(re.compile("/assets/page.js|/login$"), fault)
+    await page.goto(f"{server.url}/library")
+    if answers == "not at all":
+        await expect(page.get_by_role("heading", name="Inglenook is away")).to_be_visible()
+    else:
+        await expect(page.get_by_role("heading", name="Something is missing")).to_be_visible(timeout=20_000)
+        assert num_pages == 2
+
+
+async def test_a_browser_that_keeps_nothing_is_told_too(server: Server, browser: Browser) -> None:
+    page = await sign_in(browser, server, server.add_user())
+    await fresh(page)
+    await page.add_init_script(
+        "Object.defineProperty(window, 'sessionStorage', {get() { throw new DOMException('no', 'SecurityError'); }})"
+    )
+    await page.route(re.compile("/assets/page.js"), lambda route: route.abort())
+    await page.goto(f"{server.url}/library")
+    await expect(page.get_by_role("heading", name="Something is missing")).to_be_visible()
+
+
 async def test_a_server_that_dies_before_the_scripts_is_waited_for(
     paced_server: PacedServer, browser: Browser
 ) -> None:

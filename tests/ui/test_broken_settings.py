@@ -18,7 +18,7 @@ from tests.ui.conftest import Home, Person
 
 BROKEN = (
     '{"', "", "nonsense", "7", "[1]", '"x"', "{}", '{"users": "many", "aliases": 7, "temperature": "hot"}', "NaN",
-    "true", "[[]]",
+    "true", "[[]]", "[{}]", '[{"path": "x"}]',
 )
 OF_PEOPLE = ("theme", "language", "text_percent", "enter", "titles")
 OF_THE_SYSTEM = (
