@@ -17,7 +17,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 from sqlalchemy import Engine
 from sqlmodel import Session, SQLModel
 
-from store.errors import DatabaseUnusable
+from store.errors import DatabaseClosed, DatabaseUnusable
 from store.sqlite import (
     connect,
     connect_to_watch,
@@ -45,6 +45,7 @@ class Database:
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="store-writer")
         self._readers = ThreadPoolExecutor(NUM_READERS, thread_name_prefix="store-reader")
         self._watch: sqlite3.Connection | None = None       # asked for the version, and nothing else
+        self._is_closed = False
 
     @classmethod
     def open(cls, path: Path, *, migrations: Path = MIGRATIONS) -> Database:
@@ -78,16 +79,20 @@ class Database:
             yield session
 
     async def run(self, query: Callable[Concatenate[Session, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """`query(session, …)` on the writer's thread. Once begun it runs to its end, cancelled or not."""
-        return await asyncio.get_running_loop().run_in_executor(
-            self._writer, partial(self._call, self._writing, query, *args, **kwargs)
-        )
+        """`query(session, …)` on the writer's thread. Once begun it runs to its end, cancelled or not.
+
+        Raises DatabaseClosed after `close`.
+        """
+        return await self._on(self._writer, partial(self._call, self._writing, query, *args, **kwargs))
 
     async def read(self, query: Callable[Concatenate[Session, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """As `run`, for a query that only reads: it waits for no writer."""
-        return await asyncio.get_running_loop().run_in_executor(
-            self._readers, partial(self._call, self._reading, query, *args, **kwargs)
-        )
+        return await self._on(self._readers, partial(self._call, self._reading, query, *args, **kwargs))
+
+    async def _on(self, threads: ThreadPoolExecutor, call: Callable[[], T]) -> T:
+        if self._is_closed:
+            raise DatabaseClosed
+        return await asyncio.get_running_loop().run_in_executor(threads, call)
 
     def run_sync(self, query: Callable[Concatenate[Session, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """`run` on the caller's own thread, for the command line."""
@@ -116,6 +121,7 @@ class Database:
 
     def close(self) -> None:
         """Finish what was begun, then let go of the file."""
+        self._is_closed = True
         self._writer.shutdown()
         self._readers.shutdown()
         self._reading.dispose()

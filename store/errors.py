@@ -3,6 +3,7 @@
     StoreError
     ├── DatabaseUnusable      not ours, damaged, or out of reach: nothing was changed
     │   └── DatabaseTooNew    written by a newer Inglenook
+    ├── DatabaseClosed        the server has ended meanwhile
     ├── MigrationFailed       the file is as it was before
     ├── AnswerInProgress      the branch ends in an answer that is still being written
     └── LastAdmin             nobody would be left to let anyone in
@@ -21,6 +22,11 @@ class DatabaseUnusable(StoreError):
 
 class DatabaseTooNew(DatabaseUnusable):
     pass
+
+
+class DatabaseClosed(StoreError):
+    def __init__(self) -> None:
+        super().__init__("The server has ended. Start it again.")
 
 
 class MigrationFailed(StoreError):

@@ -11,6 +11,7 @@ from nicegui.element import Element
 
 from app.services.changes import Change
 from app.services.container import Services
+from store.errors import DatabaseClosed
 
 
 def show_changes(
@@ -54,8 +55,11 @@ class Refreshing:
         self._task = None       # at once: what is marked from here on begins another
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        """Also one that was cancelled before it began, or failed, which is told as of any handler of a page."""
+        """Also one that was cancelled before it began, or failed, which is told as of any handler of a page; but for a
+        server that has ended meanwhile, when nobody looks any more.
+        """
         if self._task is task:
             self._task = None
-        if not task.cancelled() and isinstance(error := task.exception(), Exception):
+        error = None if task.cancelled() else task.exception()
+        if isinstance(error, Exception) and not isinstance(error, DatabaseClosed):
             nicegui_app.handle_exception(error)

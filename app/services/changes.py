@@ -45,6 +45,10 @@ class Changes:
     def is_watched(self) -> bool:
         return bool(self._watchers)
 
+    def fall_silent(self) -> None:
+        """The server ends: whoever heard of a change would read what is being closed."""
+        self._watchers.clear()
+
     def announce(self, user_id: str, change: Change) -> None:
         self._tell(user_id, change)
 

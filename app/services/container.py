@@ -190,6 +190,7 @@ class Services:
         await self.downloads.close()
         await self.hub.close()
         await self.generations.close()
+        self.changes.fall_silent()
         await self.engines.close()
         await self.endpoints.close()
         await asyncio.to_thread(self.disk_cache.close)

@@ -15,7 +15,7 @@ from sqlmodel import Session
 
 from store import accounts, settings
 from store.database import Database
-from store.errors import DatabaseUnusable
+from store.errors import DatabaseClosed, DatabaseUnusable
 from store.tables import ApiKey, UserRole
 
 pytestmark = pytest.mark.filterwarnings("error::ResourceWarning")
@@ -155,3 +155,11 @@ def test_a_database_in_memory_or_closed_has_no_version(database: Database) -> No
     in_memory.close()
     database.close()
     assert database.version() is None
+
+
+async def test_who_asks_after_the_end_is_told_that_it_has_ended(tmp_path: Path) -> None:
+    db = Database.open(tmp_path / "db.sqlite3")
+    db.close()
+    for ask in (db.read, db.run):
+        with pytest.raises(DatabaseClosed, match="ended"):
+            await ask(lambda session: None)
