@@ -39,6 +39,7 @@ class Ask:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
         self._writer = writer
+        self._is_in_body = False
 
     @classmethod
     async def send(cls, person: Person, path: str = "/v1/chat/completions", **body: Any) -> Ask:
@@ -60,8 +61,17 @@ class Ask:
         self._writer.transport.abort()
 
     async def read(self) -> bytes:
-        """To the end of the answer's first piece."""
-        return await asyncio.wait_for(self._reader.read(65536), PATIENCE_S)
+        """To the end of the answer's first piece, which has more than the head."""
+        text = b""
+        while not text.partition(b"\r\n\r\n")[2]:
+            piece = await asyncio.wait_for(self._reader.read(65536), PATIENCE_S)
+            if not piece:
+                break
+            text += piece
+            if self._is_in_body:
+                break
+        self._is_in_body = True
+        return text
 
 
 async def until(house: House, is_so: Callable[[], bool]) -> None:
