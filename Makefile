@@ -4,6 +4,7 @@ PYTHON ?= python3
 ARGS   ?=
 SETUP  := $(PYTHON) -m installers.bootstrap
 BIN    := .venv/bin
+PYTEST := $(BIN)/python -m pytest --numprocesses=logical --maxprocesses=4 --dist=worksteal
 
 .DEFAULT_GOAL := help
 .PHONY: help run desktop test lint check bundle bench-start bench-cpu bench-ui soak screenshots clean python
@@ -19,9 +20,9 @@ desktop: python  ## set up with a native window, then open it
 	@$(SETUP) desktop
 	@$(BIN)/python -m inglenook $(ARGS)
 
-test: python     ## set up what the tests need, then run all of them (ARGS="-k name")
+test: python     ## set up what the tests need, then run all of them, a core each (ARGS="-k name"; "-n 0": one by one)
 	@$(SETUP) test
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(PYTEST) $(ARGS)
 
 lint: python     ## ruff, mypy in strict mode, and the layers that imports must keep
 	@$(SETUP) check
@@ -30,7 +31,7 @@ lint: python     ## ruff, mypy in strict mode, and the layers that imports must 
 	@$(BIN)/lint-imports --no-logo
 
 check: lint      ## lint and the quick tests: before every commit
-	@$(BIN)/python -m pytest -q -m "not slow and not e2e" $(ARGS)
+	@$(PYTEST) -q -m "not slow and not e2e" $(ARGS)
 
 bundle:          ## rebuild the browser's bundle in assets/ (needs Node.js and npm)
 	@cd assets/build && npm ci --no-audit --no-fund && npm run build

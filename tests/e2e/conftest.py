@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import queue
 import re
@@ -18,6 +17,7 @@ import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +26,15 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, Page, async_playwright, expect
 
+from app.security import hash_password
 from installers.steps import BROWSERS
+from store import accounts, settings
+from store.database import Database
+from store.tables import UserRole
 from tests.app.hub import Hub
 from tests.e2e.stocked_hub import stocked_hub
 
+HERE = Path(__file__).parent
 PATIENCE_S = 60
 PASSWORD = "correct horse battery"
 CHROMIUM_FLAGS = [
@@ -42,6 +47,13 @@ expect.set_options(timeout=PATIENCE_S * 1000)
 
 FAULT = re.compile(r"error|exception|traceback|never", re.IGNORECASE)
 BROKEN_LINE = re.compile(r"'Session is disconnected'")      # socket.io's, of a browser whose line a test has cut
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of this folder: all on one event loop, which is that of their browser."""
+    for item in items:
+        if item.path.parent == HERE and pytest_asyncio.is_async_test(item):
+            item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
 
 
 @dataclass
@@ -115,11 +127,12 @@ class Server:
     def add_user(self, *, admin: bool = False, titles: bool = False) -> str:
         """Without `titles` a chat keeps its first words as its title."""
         name = "reader-" + secrets.token_hex(4)
-        self.command("users", "add", name, *(["--admin"] if admin else []), "--password-stdin", stdin=PASSWORD)
-        with closing(sqlite3.connect(self.data_dir / "inglenook.sqlite3")) as connection, connection:
-            connection.execute(
-                "INSERT INTO user_setting SELECT id, 'titles', ? FROM user WHERE name = ?", (json.dumps(titles), name)
-            )
+        role = UserRole.ADMIN if admin else UserRole.USER
+        self.data_dir.mkdir(parents=True, exist_ok=True)
+        with closing(Database.open(self.data_dir / "inglenook.sqlite3")) as database:
+            user = database.run_sync(accounts.add_user, name, name, password_hash(), role)
+            assert user is not None
+            database.run_sync(settings.set_of_user, user.id, "titles", titles)
         return name
 
     def query(self, sql: str, *parameters: object) -> list[tuple[object, ...]]:
@@ -140,6 +153,12 @@ class PacedServer(Server):
     @property
     def log(self) -> list[str]:
         return [line for line in self.output if FAULT.search(line) and not BROKEN_LINE.search(line)]
+
+
+@cache
+def password_hash() -> str:
+    """Made once, since it is meant to take long."""
+    return hash_password(PASSWORD)
 
 
 def free_port() -> int:
@@ -186,10 +205,18 @@ def hub() -> Iterator[Hub]:
     stand_in.close()
 
 
-@pytest_asyncio.fixture
-async def browser() -> AsyncIterator[Browser]:
+@pytest_asyncio.fixture(loop_scope="session", scope="session")
+async def shared_browser() -> AsyncIterator[Browser]:
     async with chromium() as started:
         yield started
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def browser(shared_browser: Browser) -> AsyncIterator[Browser]:
+    """One program for all tests, and nothing in it that another test has opened."""
+    yield shared_browser
+    for context in shared_browser.contexts:
+        await context.close()
 
 
 def chromium_program() -> str:

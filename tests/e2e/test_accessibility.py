@@ -38,24 +38,24 @@ ALIKE = """() => {
 }"""
 
 
-async def test_axe_finds_nothing_on_any_page_in_any_state(server: Server, browser: Browser) -> None:
+@pytest.mark.parametrize("size_name", SIZES)
+async def test_axe_finds_nothing_on_any_page_in_any_state(server: Server, browser: Browser, size_name: str) -> None:
     name = server.add_user(admin=True)
     states = pages(furnished(server, name))
     page = await sign_in(browser, server, name)
     found: dict[str, list[str]] = {}
-    for size_name, size in SIZES.items():
-        await page.set_viewport_size(size)     # type: ignore[arg-type]
-        for path, reached in states:
-            await page.goto(server.url + path)
-            await expect(page.get_by_role("main")).to_have_count(1)
-            found[f"{path} {size_name}"] = await _problems_of_both_themes(page)
-            for reach in reached:
-                what = f"{path} {reach.__name__} {size_name}"
-                await reach(page)
-                await has_focus(page, what)
-                found[what] = await _problems_of_both_themes(page)
-                await leave(page)
-                await has_focus(page, f"{what}, left")
+    await page.set_viewport_size(SIZES[size_name])     # type: ignore[arg-type]
+    for path, reached in states:
+        await page.goto(server.url + path)
+        await expect(page.get_by_role("main")).to_have_count(1)
+        found[path] = await _problems_of_both_themes(page)
+        for reach in reached:
+            what = f"{path} {reach.__name__}"
+            await reach(page)
+            await has_focus(page, what)
+            found[what] = await _problems_of_both_themes(page)
+            await leave(page)
+            await has_focus(page, f"{what}, left")
     for theme in ("light", "dark"):
         await page.emulate_media(color_scheme=theme)    # type: ignore[arg-type]
         await page.goto(f"{server.url}/nowhere")        # once it is there, it is as it is

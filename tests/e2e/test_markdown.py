@@ -14,15 +14,16 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Page, Route, expect
+from playwright.async_api import Browser, Page, Route, expect
 
-from tests.e2e.conftest import Server, chromium, sign_in, until
+from tests.e2e.conftest import Server, sign_in, until
 from tests.e2e.markdown_texts import ATTACKS, ELSEWHERE, FORMULAS, HEAVY, LEAVING_HTML, NETWORK_HTML, RICH, STEADY
 
-pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 HELPERS = (Path(__file__).parent / "markdown.js").read_text(encoding="utf-8")
-MAX_HEAVY_S = 3.0       # a tenth of that on a quiet machine
+MAX_HEAVY_S = 3.0       # a tenth of that on a quiet machine; without a bound, minutes
+NUM_TRIES = 5           # other tests run beside this one
 ALLOWED = {
     "a", "blockquote", "br", "button", "code", "div", "em", "figcaption", "figure", "h1", "h2", "hr", "img", "input",
     "label", "li", "ol", "p", "pre", "s", "section", "span", "strong", "sup", "svg", "table", "tbody", "td", "th",
@@ -59,21 +60,21 @@ class Sheet:
         await route.abort()
 
 
-@pytest_asyncio.fixture(loop_scope="module", scope="module")
-async def open_sheet(server: Server) -> AsyncIterator[Sheet]:
-    async with chromium() as browser:
-        page = await sign_in(browser, server, server.add_user())
-        sheet = Sheet(page, server.url)
-        page.on("request", lambda request: sheet.requests.append(request.url))
-        page.on("pageerror", lambda error: sheet.complaints.append(str(error)))
-        await page.context.route(lambda url: not url.startswith((server.url, "data:", "blob:")), sheet.refuse)
-        await page.expose_function("fall", lambda: sheet.fallen.append(None))
-        await page.add_script_tag(content=HELPERS)
-        await page.wait_for_function("window.markdown")
-        yield sheet
+@pytest_asyncio.fixture(loop_scope="session", scope="module")
+async def open_sheet(shared_browser: Browser, server: Server) -> AsyncIterator[Sheet]:
+    page = await sign_in(shared_browser, server, server.add_user())
+    sheet = Sheet(page, server.url)
+    page.on("request", lambda request: sheet.requests.append(request.url))
+    page.on("pageerror", lambda error: sheet.complaints.append(str(error)))
+    await page.context.route(lambda url: not url.startswith((server.url, "data:", "blob:")), sheet.refuse)
+    await page.expose_function("fall", lambda: sheet.fallen.append(None))
+    await page.add_script_tag(content=HELPERS)
+    await page.wait_for_function("window.markdown")
+    yield sheet
+    await page.context.close()
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def sheet(open_sheet: Sheet) -> AsyncIterator[Sheet]:
     await open_sheet.page.evaluate("markdown.clear()")
     yield open_sheet
@@ -130,14 +131,16 @@ async def test_nothing_that_a_model_writes_runs_or_is_fetched(sheet: Sheet) -> N
 async def test_what_is_made_to_be_heavy_is_bounded(sheet: Sheet) -> None:
     await sheet.set_formulas()
     for text in HEAVY:
-        took_ms = await sheet.page.evaluate("""text => {
-            const start = performance.now();
-            markdown.show(text);
-            markdown.grow(text, [text.length / 3, text.length / 2, text.length - 1]);
-            return performance.now() - start;
-        }""", text)
-        assert took_ms < MAX_HEAVY_S * 1000, text[:40]
-        await sheet.page.evaluate("markdown.clear()")
+        took_ms: list[float] = []
+        while not took_ms or (min(took_ms) > MAX_HEAVY_S * 1000 and len(took_ms) < NUM_TRIES):
+            took_ms.append(await sheet.page.evaluate("""text => {
+                const start = performance.now();
+                markdown.show(text);
+                markdown.grow(text, [text.length / 3, text.length / 2, text.length - 1]);
+                return performance.now() - start;
+            }""", text))
+            await sheet.page.evaluate("markdown.clear()")
+        assert min(took_ms) < MAX_HEAVY_S * 1000, text[:40]
 
 
 async def test_tables_tasks_links_and_pictures(sheet: Sheet) -> None:
