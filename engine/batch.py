@@ -96,8 +96,10 @@ class Batch:
         return sum(len(row.token_ids) for row in self.rows)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class SampledToken:
+    """Never changed; but one is made for each token, and to make a frozen one takes five times as long."""
+
     token_id: int
     logprob: float | None = None                                # natural log, of the distribution before temperature
     top_logprobs: tuple[tuple[int, float], ...] = ()            # likeliest first

@@ -91,14 +91,16 @@ class BlockManager:
                 return Prefix(blocks, num_tokens + sum(each.num_tokens for each in stored), stored)
         return Prefix([*blocks, block], num_tokens + num_more) if num_more else Prefix(blocks, num_tokens)
 
+    def reach(self, sequence: Sequence) -> int:
+        """For how many tokens it has blocks."""
+        return len(sequence.block_table) * self.block_size
+
     def take(self, sequence: Sequence, num_tokens: int, prefix: Prefix | None = None, *, spare: int = 0) -> bool:
         """Grow the table to `num_tokens` tokens, beginning with a matched prefix, and leave `spare` blocks free.
 
         All or nothing: False, and nothing taken, if too few are free. A block of which the prefix is only a part is
         not among those taken; it keeps its content until `collect_evicted`.
         """
-        if prefix is None and num_tokens <= len(sequence.block_table) * self.block_size:
-            return True                                         # as in 15 of 16 steps of one that writes
         prefix = prefix or Prefix()
         whole = prefix.whole(self.block_size).blocks
         read = prefix.blocks[len(whole) :]

@@ -81,9 +81,11 @@ class ToolCallDelta:
     arguments: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Delta:
-    """A piece of an answer. The last one has `finish_reason` and `usage`, and no text is lost before it."""
+    """A piece of an answer. The last one has `finish_reason` and `usage`, and no text is lost before it. Never changed;
+    not frozen, since one is made for nearly every token, and to make a frozen one takes several times as long.
+    """
 
     text: str = ""
     reasoning: str = ""

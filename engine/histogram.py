@@ -63,9 +63,9 @@ class HistogramCounter:
         self._sum_s = 0.0
         self._snapshot: Histogram | None = Histogram.empty(bounds_s)
 
-    def observe(self, value_s: float) -> None:
-        self._counts[bisect_left(self._bounds_s, value_s)] += 1
-        self._sum_s += value_s
+    def observe(self, value_s: float, times: int = 1) -> None:
+        self._counts[bisect_left(self._bounds_s, value_s)] += times
+        self._sum_s += value_s * times
         self._snapshot = None
 
     def snapshot(self) -> Histogram:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from engine.block_manager import BlockManager
 from engine.engine import RATE_WINDOW_S, EngineMetrics
 from engine.histogram import FIRST_TOKEN_BOUNDS_S, INTER_TOKEN_BOUNDS_S, HistogramCounter
+from engine.progress import Progress
 from engine.request import FinishReason, Sequence
 
 
@@ -40,13 +42,24 @@ class EngineCounters:
         self.proposed_tokens += num_proposed
         self.accepted_tokens += num_accepted
 
-    def observe_tokens(self, sequence: Sequence, num_tokens: int, now_s: float) -> None:
-        """A step brought a sequence tokens. `now_s` is of the clock of `Request.arrival_s`."""
-        if sequence.last_token_s is None:
-            self.time_to_first_token.observe(now_s - sequence.request.arrival_s)
-        else:
-            self.inter_token.observe(now_s - sequence.last_token_s)
-        sequence.last_token_s = now_s
+    def observe_tokens(self, progress: Iterable[Progress], now_s: float) -> None:
+        """A step brought these, some of them tokens. `now_s` is of the clock of `Request.arrival_s`."""
+        num_tokens = 0
+        num_since: Counter[float] = Counter()       # most had their last in the same step
+        for news in progress:
+            if not news.tokens:
+                continue
+            sequence = news.sequence
+            num_tokens += len(news.tokens)
+            if sequence.last_token_s is None:
+                self.time_to_first_token.observe(now_s - sequence.request.arrival_s)
+            else:
+                num_since[sequence.last_token_s] += 1
+            sequence.last_token_s = now_s
+        if not num_tokens:
+            return
+        for last_token_s, num_sequences in num_since.items():
+            self.inter_token.observe(now_s - last_token_s, num_sequences)
         self.output_tokens += num_tokens
         second = int(now_s)
         if second != self._second:

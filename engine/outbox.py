@@ -22,9 +22,11 @@ SEQUENCE_S: Final = 0.0003      # between two hand-overs, for each that runs
 LEAST_PAUSE_S: Final = 0.005    # nobody would notice less
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class CoreOutput:
-    """News of one request. The last has a `finish_reason`; with ERROR, an `error` says what went wrong."""
+    """News of one request. The last has a `finish_reason`; with ERROR, an `error` says what went wrong. Never changed;
+    not frozen for the same reason as `SampledToken`.
+    """
 
     request_id: str
     tokens: tuple[SampledToken, ...] = ()
@@ -45,10 +47,15 @@ class Outbox:
         self._told_s = clock_s()
 
     def add(self, progress: Iterable[Progress]) -> None:
+        held = self._held
         for each in progress:
-            self._held.setdefault(each.sequence, []).append(each)
+            sequence = each.sequence
+            if sequence in held:
+                held[sequence].append(each)
+            else:
+                held[sequence] = [each]
             if _is_urgent(each):
-                self._urgent[each.sequence] = None
+                self._urgent[sequence] = None
 
     def send(self, num_running: int, *, everything: bool = False) -> None:
         """Tell what is urgent, and all else where it is time; `everything` before what takes long."""
@@ -64,10 +71,8 @@ class Outbox:
 
 def _is_urgent(progress: Progress) -> bool:
     """An end, a place in the queue, or first tokens."""
-    sequence = progress.sequence
-    return not progress.tokens or progress.finish_reason is not None or (
-        sequence.num_output_tokens == len(progress.tokens)
-    )
+    num_tokens = len(progress.tokens)
+    return not num_tokens or progress.finish_reason is not None or progress.sequence.num_output_tokens == num_tokens
 
 
 def _joined(sequence: Sequence, news: list[Progress]) -> CoreOutput:

@@ -9,9 +9,11 @@ from engine.errors import EngineError
 from engine.request import FinishReason, Sequence
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Progress:
-    """What changed for one sequence: tokens, its end, or its place in the queue (None while it runs)."""
+    """What changed for one sequence: tokens, its end, or its place in the queue (None while it runs). Never changed;
+    not frozen for the same reason as `SampledToken`.
+    """
 
     sequence: Sequence
     tokens: tuple[SampledToken, ...] = ()
@@ -25,6 +27,7 @@ def accept(
 ) -> Progress:
     """Append tokens up to the first that ends the sequence. One that ends a generation is not part of the text."""
     request, grammar = sequence.request, sequence.grammar
+    room = num_more_tokens(sequence, window)
     for index, token in enumerate(sampled):
         if grammar is not None:
             grammar.accept(token.token_id)
@@ -38,7 +41,7 @@ def accept(
         sequence.token_ids.append(token.token_id)
         if is_complete:
             return Progress(sequence=sequence, tokens=sampled[: index + 1], finish_reason=FinishReason.STOP)
-        if num_more_tokens(sequence, window) <= 0:
+        if index + 1 >= room:
             return Progress(sequence=sequence, tokens=sampled[: index + 1], finish_reason=FinishReason.LENGTH)
     return Progress(sequence=sequence, tokens=sampled)
 

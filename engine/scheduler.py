@@ -43,6 +43,7 @@ class Scheduler:
     ) -> None:
         self._info = info
         self._window = info.max_sequence_tokens
+        self._num_ahead = info.num_tokens_ahead
         self._eog_token_ids = eog_token_ids
         self.blocks = BlockManager(
             num_blocks=info.num_blocks, block_size=info.block_size, prefix_cache=info.prefix_cache, disk=disk
@@ -51,6 +52,7 @@ class Scheduler:
         self.counters = EngineCounters()
         self._speculation = Speculation(proposers)
         self._scheduled_s = 0.0                                # when the last batch was, but for its proposals
+        self._only_writes = False                              # nobody has a prompt in that
         self.step_budget = StepBudget(info)
         self._sequences: dict[str, Sequence] = {}              # all, by request id
         self._running = Slots(info.max_num_seqs)
@@ -96,7 +98,7 @@ class Scheduler:
         self._continue_running(step)
         self._admit_waiting(step)
         step.give_back_spare()
-        self._scheduled_s = self._clock_s()
+        self._scheduled_s, self._only_writes = self._clock_s(), step.only_writes
         self._propose(step)
         if self._sequences and not step.shares and not self.blocks.wait_for_disk():
             raise EngineFailed("The scheduler has sequences but can give none of them a token.")
@@ -122,10 +124,10 @@ class Scheduler:
         """Take in what the back end computed for `batch`, the last one scheduled."""
         if output.was_interrupted:
             return []
-        self._note_cost(batch)
+        now_s = self._clock_s()
+        self._note_cost(batch, now_s)
         progress: list[Progress] = []
         num_consumed: Counter[str] = Counter()
-        now_s = self._clock_s()
         for row, sampled in zip(batch.rows, output.tokens, strict=True):
             sequence = self._running[row.slot]
             num_consumed[sequence.request.user] += len(row.token_ids)
@@ -135,12 +137,11 @@ class Scheduler:
             if row.num_proposed:
                 self.blocks.trim(sequence)
                 self.counters.observe_proposed(row.num_proposed, num_accepted=len(sampled) - 1)
-            if news.tokens:
-                self.counters.observe_tokens(sequence, len(news.tokens), now_s)
             if news.finish_reason is not None:
                 self._end(sequence, news.finish_reason)
             if news.tokens or news.finish_reason is not None:
                 progress.append(news)
+        self.counters.observe_tokens(progress, now_s)
         for user, num_tokens in num_consumed.items():
             self._consumption.charge(user, num_tokens)
         return progress
@@ -166,33 +167,38 @@ class Scheduler:
 
     def _continue_running(self, step: Step) -> None:
         """Those that lack one token go first: a long prompt must not hold back anybody's next token."""
-        for sequence in sorted(self._running, key=lambda s: s.num_lacking_tokens > 1):
-            if sequence.num_lacking_tokens > 1 and self._has_enough(step):
+        reading: list[Sequence] = []
+        for sequence in list(self._running):                   # of whom some may be sent away
+            if sequence.num_lacking_tokens > 1:
+                reading.append(sequence)
+            elif step.budget and sequence.is_running and self._make_room(sequence):
+                step.give_one(sequence)
+        for sequence in reading:
+            if self._has_enough(step):
                 break
             if step.budget and sequence.is_running and self._make_room(sequence):
                 step.share_out(sequence)
-                self._look_ahead(sequence)
 
     def _has_enough(self, step: Step) -> bool:
         return step.ends_prompt and self.step_budget.is_enough(step.num_prompt_tokens)
 
-    def _look_ahead(self, sequence: Sequence) -> None:
-        """Blocks for tokens still to be chosen, where the back end begins with those; as far as there are any."""
-        if self._info.num_tokens_ahead:
-            num_tokens = min(len(sequence.token_ids) + self._info.num_tokens_ahead, self._window)
-            self.blocks.take(sequence, num_tokens, spare=len(self._running))
-
     def _make_room(self, sequence: Sequence) -> bool:
-        """Blocks for all of its tokens, at the cost of the newest.
+        """Blocks for all of its tokens, at the cost of the newest; and, as far as there are any, for those still to be
+        chosen, where the back end begins with them.
 
         A sequence holds blocks for its whole prompt from the start, so those that need more lack one token and come
         oldest first: the newest has no share in this step yet, and can be sent away.
         """
-        while not self.blocks.take(sequence, len(sequence.token_ids)):
+        num_tokens = len(sequence.token_ids)
+        num_wanted = min(num_tokens + self._num_ahead, self._window)
+        if self.blocks.reach(sequence) >= num_wanted:          # as in 15 of 16 steps of one that writes
+            return True
+        while not self.blocks.take(sequence, num_tokens):
             newest = next(reversed(self._running))
             self._preempt(newest)
             if newest is sequence:
                 return False
+        self.blocks.take(sequence, num_wanted, spare=len(self._running))
         return True
 
     def _make_way(self) -> None:
@@ -244,21 +250,20 @@ class Scheduler:
 
     def _propose(self, step: Step) -> None:
         """Guesses for those that lack one token, where all do: nobody's prompt waits for a guess."""
-        if not self._info.can_speculate or not all(sequence.num_lacking_tokens == 1 for sequence in step.shares):
+        if not self._info.can_speculate or not step.only_writes:
             return
-        limits = {sequence: num_more_tokens(sequence, self._window) - 1 for sequence in step.shares}
+        limits: dict[Sequence, int] = {}
+        if self._speculation.can_pay(len(step.shares)):
+            limits = {sequence: num_more_tokens(sequence, self._window) - 1 for sequence in step.shares}
         for sequence, token_ids in self._speculation.propose(limits).items():
             proposed_ids = token_ids[: step.budget]
             num_tokens = len(sequence.token_ids) + len(proposed_ids)
             if self.blocks.take(sequence, num_tokens, spare=len(self._running)):     # nobody is sent away for a guess
                 step.add_proposed(sequence, proposed_ids)
 
-    def _note_cost(self, batch: Batch) -> None:
-        if not self._info.can_speculate:
-            return
-        if batch.rows and all(row.sampling and len(row.token_ids) - row.num_proposed == 1 for row in batch.rows):
-            num_proposed = [row.num_proposed for row in batch.rows]
-            self._speculation.note_step(num_proposed, self._clock_s() - self._scheduled_s)
+    def _note_cost(self, batch: Batch, now_s: float) -> None:
+        if self._info.can_speculate and self._only_writes and batch.rows:
+            self._speculation.note_step([row.num_proposed for row in batch.rows], now_s - self._scheduled_s)
 
     def _batch(self, rows: list[BatchRow], *, is_last: bool = False) -> Batch:
         return Batch(

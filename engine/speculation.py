@@ -32,17 +32,19 @@ class Speculation:
         self._costs = {proposer: StepCosts() for proposer in proposers}
         self._asked: list[Proposer] = []           # in the step that is planned or runs
 
+    def can_pay(self, num_sequences: int) -> bool:
+        """Where so many run that not even a sure guess would, nobody need be asked: reading along costs 6 µs each,
+        and is made up for later.
+        """
+        return bool(self._worthwhile(num_sequences))
+
     def propose(self, limits: Mapping[Sequence, int]) -> dict[Sequence, list[int]]:
         """Tokens to verify in a step of these sequences: for each at most its limit, and as many as should pay.
 
-        Where several proposers have a guess, that counts from which most is to be gained. Where so many run that not
-        even a sure guess would pay, nobody is asked: reading along costs 6 µs a sequence, and is made up for later.
+        Where several proposers have a guess, that counts from which most is to be gained.
         """
         wanted: dict[Proposer, dict[Sequence, int]] = {}
-        costs = {
-            proposer: cost for proposer, each in self._costs.items()
-            if (cost := each.of_proposals(len(limits))) is not None and cost.can_pay
-        }
+        costs = self._worthwhile(len(limits))
         for sequence, limit in limits.items():
             most = 0.0
             for proposer, cost in costs.items():
@@ -72,6 +74,13 @@ class Speculation:
     def forget(self, sequence: Sequence) -> None:
         for proposer in self._costs:
             proposer.forget(sequence)
+
+    def _worthwhile(self, num_sequences: int) -> dict[Proposer, Cost]:
+        """Those whose guesses would pay in a step of so many sequences, if all came true."""
+        return {
+            proposer: cost for proposer, each in self._costs.items()
+            if (cost := each.of_proposals(num_sequences)) is not None and cost.can_pay
+        }
 
 
 @dataclass(frozen=True, slots=True)

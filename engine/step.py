@@ -17,7 +17,7 @@ class Share:
 
     num_tokens: int
     restored_blocks: list[int]
-    proposed_ids: list[int] = field(default_factory=list)      # beyond num_tokens
+    proposed_ids: list[int]                                    # beyond num_tokens
 
 
 @dataclass(slots=True)
@@ -29,13 +29,23 @@ class Step:
     ends_prompt: bool = False                                  # one of those has no more to read
     _cut: list[Sequence] = field(default_factory=list)         # whose prompts got less than they lack
 
+    @property
+    def only_writes(self) -> bool:
+        """Nobody in it lacks more than one token, proposed ones aside."""
+        return not self.num_prompt_tokens
+
+    def give_one(self, sequence: Sequence) -> None:
+        """It lacks one token, and there is budget for that."""
+        self.shares[sequence] = Share(1, [], [])
+        self.budget -= 1
+
     def share_out(self, sequence: Sequence, *, restored_blocks: Iterable[int] = ()) -> None:
         """A prompt too long for this step leaves a quarter to those behind it: a short one is served beside it."""
         num_tokens = num_lacking = sequence.num_lacking_tokens
         if num_lacking > self.budget:
             num_tokens = self.budget - self.budget // 4 // self.block_size * self.block_size
             self._cut.append(sequence)
-        self.shares[sequence] = Share(num_tokens, list(restored_blocks))
+        self.shares[sequence] = Share(num_tokens, list(restored_blocks), [])
         self.budget -= num_tokens
         if num_lacking > 1:
             self.num_prompt_tokens += num_tokens
