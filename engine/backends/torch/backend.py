@@ -32,6 +32,7 @@ from engine.disk_cache.blocks import DiskBlocks
 from engine.errors import EngineFailed
 from engine.memory_plan import KvType
 from engine.proposer import Proposer
+from engine.sampler import is_plain
 from engine.step_sampler import StepSampler
 from engine.told import Told
 
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from engine.backends.torch.device_sampler import DeviceSampler
     from engine.backends.torch.graph_decoder import GraphDecoder
     from engine.backends.torch.transformers_model import PretrainedModel
-
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -268,11 +268,4 @@ class TorchBackend:
 
 
 def _is_plainly_greedy(row: BatchRow) -> bool:
-    if row.sampling is None:
-        return True
-    params = row.sampling.params
-    return (
-        params.is_greedy and row.sampling.grammar is None and params.logprobs is None
-        and not params.logit_bias and params.repetition_penalty == 1.0
-        and not params.presence_penalty and not params.frequency_penalty
-    )
+    return row.sampling is None or (row.sampling.params.is_greedy and is_plain(row.sampling))
