@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import islice
@@ -99,26 +100,29 @@ class TorchBackend:
             torch.set_num_threads(config.num_threads)
         self._config = config
         self._device = torch.device(config.device)
-        model = load(config)
-        described, self._tokenizer, self._close_model = model.config, model.tokenizer, model.close
-        # Some builds of torch for CUDA come without it, on Windows for one: then all is plain torch.
-        self._has_triton = self._device.type == "cuda" and find_spec("triton") is not None
-        self._has_kernels = self._has_triton and isinstance(described, DecoderConfig) and fits_kernels(described)
-        self._decoder: AnyDecoder | None = self._make_decoder(model)
-        # One block more than sequences get: rows that only fill up a graph work there.
-        self._kv: PagedKv | None = PagedKv(
-            described, config.num_blocks + 1, getattr(torch, config.dtype), self._device,
-            quantises=config.kv_type == "q8_0",
-        )
-        self._sampler = StepSampler(described.vocab_size)
-        self._device_sampler = self._make_device_sampler(described)
-        self._graphs = self._make_graphs(self._decoder, self._kv)
-        self._is_interrupted = threading.Event()
-        self._lengths: dict[int, int] = {}          # tokens with KV, by running slot
-        self._info = self._describe(described, model.weights.num_bytes, self._kv.num_bytes)
-        if self._has_kernels:
-            for batch in warm_up_batches(self._info):
-                self.execute(batch)
+        with ExitStack() as undo:
+            model = load(config)
+            undo.callback(model.close)
+            described, self._tokenizer, self._close_model = model.config, model.tokenizer, model.close
+            # Some builds of torch for CUDA come without it, on Windows for one: then all is plain torch.
+            self._has_triton = self._device.type == "cuda" and find_spec("triton") is not None
+            self._has_kernels = self._has_triton and isinstance(described, DecoderConfig) and fits_kernels(described)
+            self._decoder: AnyDecoder | None = self._make_decoder(model)
+            # One block more than sequences get: rows that only fill up a graph work there.
+            self._kv: PagedKv | None = PagedKv(
+                described, config.num_blocks + 1, getattr(torch, config.dtype), self._device,
+                quantises=config.kv_type == "q8_0",
+            )
+            self._sampler = StepSampler(described.vocab_size)
+            self._device_sampler = self._make_device_sampler(described)
+            self._graphs = self._make_graphs(self._decoder, self._kv)
+            self._is_interrupted = threading.Event()
+            self._lengths: dict[int, int] = {}          # tokens with KV, by running slot
+            self._info = self._describe(described, model.weights.num_bytes, self._kv.num_bytes)
+            if self._has_kernels:
+                for batch in warm_up_batches(self._info):
+                    self.execute(batch)
+            undo.pop_all()
 
     @property
     def info(self) -> BackendInfo:
