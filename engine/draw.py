@@ -1,5 +1,5 @@
-"""The draw of a token by its weight: a row's seed and place give the number. Called by `engine.sampler` and
-`engine.step_sampler`, on the engine's thread.
+"""The draw of a token by its weight: a row's seed and place give the number. Called by `engine.sampler`,
+`engine.step_sampler` and back ends that draw on their device, on the engine's thread.
 """
 
 from __future__ import annotations

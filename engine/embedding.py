@@ -36,7 +36,7 @@ class EmbeddingEngine:
         self._max_queue = max_queue
         self._worker = EmbeddingWorker(name, make_embedder, self)
         self._vectors: dict[str, asyncio.Future[Vectors]] = {}          # of every request inside, by request id
-        self._refusal: str | None = None                                # why it takes no more requests
+        self._refusal: Told | None = None                               # why it takes no more requests
         self._loaded: asyncio.Future[Embedder] = asyncio.get_running_loop().create_future()
         self._ended = asyncio.Event()
 

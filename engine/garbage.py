@@ -11,17 +11,25 @@ holds it. A few hundred small objects are left to be found (of templates, and of
 from __future__ import annotations
 
 import gc
+from dataclasses import dataclass, field
 
 OBJECTS_A_ROW = 20                              # of a step, that live at the same time: about 10
 MODELS_A_LOOK = 100                             # that have gone while others stayed: what they left is some MB then
 _USUAL_THRESHOLDS = gc.get_threshold()
-_num_rows: dict[object, int] = {}               # of a step, by who is loaded
-_gone: list[None] = []                          # since the last full look
+
+
+@dataclass(slots=True)
+class _Models:
+    num_rows: dict[object, int] = field(default_factory=dict)       # of a step, by who is loaded
+    num_gone: int = 0                                               # since the last full look
+
+
+_models = _Models()
 
 
 def keep_out(of: object, max_num_seqs: int) -> None:
     """Nothing that lives now is looked through any more, and a step of so many rows is no reason to look."""
-    _num_rows[of] = max_num_seqs
+    _models.num_rows[of] = max_num_seqs
     gc.collect(1)                               # what is new and already garbage; a full look is what is avoided here
     gc.freeze()
     _count_rows()
@@ -29,16 +37,16 @@ def keep_out(of: object, max_num_seqs: int) -> None:
 
 def look_again(of: object) -> None:
     """A model went: with the last of them all is looked through again, when its time comes. Idempotent."""
-    if _num_rows.pop(of, None) is None:
+    if _models.num_rows.pop(of, None) is None:
         return
-    _gone.append(None)                          # not itself, which would live on
-    if _num_rows and len(_gone) < MODELS_A_LOOK:
+    _models.num_gone += 1
+    if _models.num_rows and _models.num_gone < MODELS_A_LOOK:
         _count_rows()
         return
-    _gone.clear()
+    _models.num_gone = 0
     gc.unfreeze()
     gc.set_threshold(*_USUAL_THRESHOLDS)
-    if _num_rows:
+    if _models.num_rows:
         gc.collect()
         gc.freeze()
         _count_rows()
@@ -46,11 +54,11 @@ def look_again(of: object) -> None:
 
 def stand_down() -> None:
     """Before all models go at once: none of them is a reason for a look."""
-    _num_rows.clear()
+    _models.num_rows.clear()
     gc.unfreeze()
     gc.set_threshold(*_USUAL_THRESHOLDS)
 
 
 def _count_rows() -> None:
     youngest, *older = _USUAL_THRESHOLDS
-    gc.set_threshold(max(youngest, OBJECTS_A_ROW * max(_num_rows.values())), *older)
+    gc.set_threshold(max(youngest, OBJECTS_A_ROW * max(_models.num_rows.values())), *older)

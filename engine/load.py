@@ -5,6 +5,7 @@ load it on the engine's thread. Called on the event loop by the registry of engi
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -21,7 +22,8 @@ from engine.load_local import DEFAULT_SYSTEM_PROMPT as DEFAULT_SYSTEM_PROMPT
 from engine.load_local import OnShareLoaded as OnShareLoaded
 from engine.load_local import info_of, local_engine, unheard
 from engine.load_torch import gguf_by_torch, plan_torch, start_torch
-from engine.lora import read_adapters
+from engine.local import LocalEngine
+from engine.lora import AdapterHeader, read_adapters
 from engine.memory import DeviceFacts, MemoryPlan, plan
 from engine.memory import LoadLimits as LoadLimits
 from engine.model_spec import ModelSpec as ModelSpec
@@ -71,9 +73,6 @@ async def plan_load(spec: ModelSpec, limits: LoadLimits) -> MemoryPlan:
 
 
 async def _load(spec: ModelSpec, limits: LoadLimits, on_share: OnShareLoaded) -> Engine:
-    # Each back end's corner is entered when a model of its kind is loaded: starting stays short.
-    from engine.backends.llama_cpp.trial import Candidate, try_model  # noqa: PLC0415
-
     if await asyncio.to_thread(select_backend, spec.path) == "torch":
         if spec.adapters:
             raise ModelLoadError(Told("adapter-safetensors", model=spec.name))
@@ -82,7 +81,6 @@ async def _load(spec: ModelSpec, limits: LoadLimits, on_share: OnShareLoaded) ->
     if not header.has_tokenizer:
         raise ModelLoadError(Told("file-no-tokenizer", file=spec.path.name))
     adapters = await asyncio.to_thread(read_adapters, spec.adapters, header)
-    draft_header = await asyncio.to_thread(_read_draft, spec, limits)
     machine = await asyncio.to_thread(inspect_machine)
     if header.pooling:
         if adapters:
@@ -93,6 +91,17 @@ async def _load(spec: ModelSpec, limits: LoadLimits, on_share: OnShareLoaded) ->
             return await start_torch(spec, machine, limits, on_share, folder)
         except OutOfMemory as error:
             logger.warning("it does not fit the GPU; llama.cpp runs it", model=spec.model_id, reason=str(error))
+    return await _start_llama_cpp(spec, header, adapters, machine, limits, on_share)
+
+
+async def _start_llama_cpp(
+    spec: ModelSpec, header: GgufHeader, adapters: Sequence[AdapterHeader], machine: Machine, limits: LoadLimits,
+    on_share: OnShareLoaded,
+) -> LocalEngine:
+    # Each back end's corner is entered when a model of its kind is loaded: starting stays short.
+    from engine.backends.llama_cpp.trial import Candidate, try_model  # noqa: PLC0415
+
+    draft_header = await asyncio.to_thread(_read_draft, spec, limits)
     main_gpu, gpu = await choose_gpu(limits)
     facts = with_draft(facts_of(spec, header, adapters, limits), draft_header)
     host = cpu_device(machine, limits.promised_bytes)

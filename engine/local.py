@@ -195,8 +195,7 @@ class LocalEngine:
         if self._family is None or not self._family.reads_calls:
             raise InvalidRequest(
                 f"{self._info.name} does not support tools here: it writes calls in a form that this version does not "
-                "read. "
-                "Leave the tools out, or choose another model.",
+                "read. Leave the tools out, or choose another model.",
                 param="tools",
             )
         if request.must_call and self._family.notation is None:

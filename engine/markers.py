@@ -26,6 +26,11 @@ def control_markers(tokenizer: Tokenizer) -> dict[int, str]:
     }
 
 
+def is_marker(name: str) -> bool:
+    """Whether a token that a model's makers added stands for something, as opposed to a frequent piece of text."""
+    return (name.startswith("<") and name.endswith(">")) or (name.startswith("[") and name.endswith("]"))
+
+
 class MarkerSeal:
     def __init__(self, markers: Iterable[str]) -> None:
         self._pattern = pattern_of(marker for marker in markers if len(marker) > 1)

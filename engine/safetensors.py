@@ -18,6 +18,7 @@ from engine.errors import ModelLoadError
 from engine.gguf_reader import gone
 from engine.json_pieces import JsonPieces
 from engine.safetensors_reader import Budget, RawHeader, read_raw_header
+from engine.tokenizer_config import spelling_of, template_in
 from engine.told import Told
 
 INDEX_NAME = "model.safetensors.index.json"
@@ -76,8 +77,8 @@ def read_safetensors(path: Path) -> SafetensorsHeader:
         has_tokenizer=any((folder / name).is_file() for name in ("tokenizer.json", "tokenizer.model")),
         chat_template=_chat_template(folder, tokenizer),
         special_tokens=_special_tokens(tokenizer),
-        bos_token=_token(tokenizer.get("bos_token")),
-        eos_token=_token(tokenizer.get("eos_token")),
+        bos_token=spelling_of(tokenizer.get("bos_token")),
+        eos_token=spelling_of(tokenizer.get("eos_token")),
     )
 
 
@@ -212,24 +213,14 @@ def _context_length(config: dict[str, Any]) -> int:
 
 
 def _chat_template(folder: Path, tokenizer: dict[str, Any]) -> str | None:
-    """A file of its own, or in the tokenizer's: a text, or several under names."""
+    """A file of its own, or in the tokenizer's."""
     file = folder / "chat_template.jinja"
     if file.is_file():
         return _bounded_bytes(file, _MAX_TEMPLATE_BYTES).decode("utf-8", "replace")
-    template = tokenizer.get("chat_template")
-    if isinstance(template, list):
-        named = {each.get("name"): each.get("template") for each in template if isinstance(each, dict)}
-        template = named.get("default")
-    return template if isinstance(template, str) else None
+    return template_in(tokenizer)
 
 
 def _special_tokens(tokenizer: dict[str, Any]) -> tuple[str, ...]:
     added = tokenizer.get("added_tokens_decoder")
     tokens = added.values() if isinstance(added, dict) else ()
-    return tuple(spelling for token in tokens if (spelling := _token(token)))
-
-
-def _token(token: Any) -> str:
-    if isinstance(token, dict):
-        token = token.get("content")
-    return token if isinstance(token, str) else ""
+    return tuple(spelling for token in tokens if (spelling := spelling_of(token)))

@@ -142,6 +142,11 @@ def _within_grammar(values: Logits, row: SamplingInput) -> Logits:
     return allowed
 
 
+def is_plain(row: SamplingInput) -> bool:
+    """Whether nothing but the size of its logits decides: no grammar, bias or penalty; nor are logprobs wanted."""
+    return row.grammar is None and row.params.logprobs is None and not adjusts(row.params)
+
+
 def adjusts(params: SamplingParams) -> bool:
     return bool(
         params.logit_bias

@@ -24,7 +24,7 @@ STEP_S = 0.002              # of each token: layers wait for one another, and a 
 GPU_STEP_S = 0.00062
 GPU_SHARES = {"": 0.98, "int8": 0.70, "fp8": 0.56, "int4": 0.37}
 
-_ROWS_ONLY = ("token_embd.weight", "per_layer_token_embd.weight")       # of these a token reads its own row
+_EMBEDDING, _LAYERS_EMBEDDING = "token_embd.weight", "per_layer_token_embd.weight"     # a token reads a row of each
 _CHUNK_NUMBERS = 1 << 20     # of eight bytes: read in one go, while nobody waits for the GIL
 _MOST_BYTES = 256 << 20     # read over and over: more than most caches hold
 _MOST_THREADS = 16          # they use what memory gives; more of them would only need more of it
@@ -34,14 +34,13 @@ _ROUND_S, _NUM_ROUNDS = 0.05, 4
 
 def bytes_per_token(header: GgufHeader) -> int:
     """Of weights. Of a mixture of experts those that are chosen count, as many as the file says."""
-    names = {tensor.name for tensor in header.tensors}
+    has_output = any(tensor.name == "output.weight" for tensor in header.tensors)
+    tables = {_EMBEDDING, _LAYERS_EMBEDDING} if has_output else {_LAYERS_EMBEDDING}      # else it is the output, too
     share = _active_share(header)
-    num_bytes = 0.0
-    for tensor in header.tensors:
-        is_table = tensor.name in _ROWS_ONLY and (tensor.name != _ROWS_ONLY[0] or "output.weight" in names)
-        if not is_table:        # one that is the output too is read as a whole
-            num_bytes += tensor.num_bytes * (share if "_exps." in tensor.name else 1.0)
-    return round(num_bytes)
+    return round(sum(
+        tensor.num_bytes * (share if "_exps." in tensor.name else 1.0)
+        for tensor in header.tensors if tensor.name not in tables
+    ))
 
 
 def expected_tokens_per_s(num_bytes: float, bandwidth_bytes_per_s: float, num_cores: int) -> float:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from engine.batch import BatchRow, SampledToken, SamplingInput
 from engine.draw import Weights, uniform_of
 from engine.likeliest import Likeliest, LikeliestFinder, Sums, Totals
-from engine.sampler import ROUNDING, Logits, TokenIds, adjusts, sample_row, weights_of
+from engine.sampler import ROUNDING, Logits, TokenIds, is_plain, sample_row, weights_of
 
 NUM_LIKELIEST = 32           # top-p is looked for among so many; top-k among as many as it asks for, but at most
 MAX_LIKELIEST = 128          # so many
@@ -46,7 +46,7 @@ class StepSampler:
 
     def _is_among_few(self, sampling: SamplingInput) -> bool:
         params = sampling.params
-        if params.is_greedy or sampling.grammar is not None or params.logprobs is not None or adjusts(params):
+        if params.is_greedy or not is_plain(sampling):
             return False
         num_wanted = params.top_k or (NUM_LIKELIEST if params.top_p < 1.0 else MAX_LIKELIEST + 1)
         return num_wanted <= MAX_LIKELIEST and self._finder.pays_for(max(num_wanted, NUM_LIKELIEST))

@@ -52,9 +52,8 @@ def tool_calls(
     """
     text = _Markers(tokenizer)
     calls = [_call(function, notation, text) for function in functions]
-    is_one = notation.between is None or not parallel
-    more = [] if is_one else ["(", *text.rule(notation.between or ""), "call", ")*"]
-    thought, thought_rules = ([], []) if thinking is None else _thought(thinking, text, is_begun=is_thinking)
+    more = _more_calls(notation, text, parallel=parallel)
+    thought, thought_rules = _thought(thinking, text, is_begun=is_thinking)
     start = " ".join((*thought, *text.rule(notation.opening), "call", *more, *text.rule(notation.closing)))
     source = "\n".join((f"start: {start}", "call: " + "\n    | ".join(calls), *thought_rules))
     return GrammarSpec(GrammarKind.LARK, source, "tools", marker_ids=frozenset(text.used_ids))
@@ -79,12 +78,9 @@ def maybe_tool_calls(
     loose = {"type": "object"}
     known = [each if each["name"] in strict else {**each, "parameters": loose} for each in functions]
     text = _Markers(tokenizer)
-    is_first = not notation.opening
     calls = [_call(function, notation, text) for function in known]
-    more = (
-        [] if notation.between is None or not parallel else ["(", *text.rule(notation.between), "call", ")*"]
-    )
-    thought, rules = ([], []) if thinking is None else _thought(thinking, text, is_begun=is_thinking)
+    more = _more_calls(notation, text, parallel=parallel)
+    thought, rules = _thought(thinking, text, is_begun=is_thinking)
     if not mark:
         begin, first = [], calls
         rules.append(r"TEXT: /(\s*[^\s{](?s:.*))?/")
@@ -93,7 +89,7 @@ def maybe_tool_calls(
         rules += ["TEXT: /(?s:.*)/", "SAID: /(?s:.+)/"]
     else:           # its end is a part of what is said before: a text of its own would swallow it
         begin = ["said", *text.rule(notation.opening.removeprefix(mark))]
-        first = [_call(each, _without(notation, mark), text) for each in known] if is_first else calls
+        first = calls if notation.opening else [_call(each, _without(notation, mark), text) for each in known]
         rules += [
             f'said[suffix={literal(mark, "tools")}]: /(?s:.*)/',
             rf"TEXT: /(?s:.*)/ & ~/(?s:.*){_pattern(mark)}(?s:.*)/",
@@ -125,6 +121,13 @@ def _call(function: Mapping[str, Any], notation: CallNotation, text: _Markers) -
     return " ".join((*text.rule(before), arguments, *text.rule(after)))
 
 
+def _more_calls(notation: CallNotation, text: _Markers, *, parallel: bool) -> list[str]:
+    """What may follow the first call."""
+    if notation.between is None or not parallel:
+        return []
+    return ["(", *text.rule(notation.between), "call", ")*"]
+
+
 def _object_schema(parameters: Mapping[str, Any] | None) -> Mapping[str, Any]:
     """Arguments are an object, and none where none are described, though JSON Schema allows anything else there."""
     if not parameters or parameters == {"type": "object", "properties": {}}:
@@ -132,8 +135,10 @@ def _object_schema(parameters: Mapping[str, Any] | None) -> Mapping[str, Any]:
     return {"type": "object", **parameters} if "properties" in parameters else parameters
 
 
-def _thought(thinking: Thinking, text: _Markers, *, is_begun: bool) -> tuple[list[str], list[str]]:
+def _thought(thinking: Thinking | None, text: _Markers, *, is_begun: bool) -> tuple[list[str], list[str]]:
     """What stands before the calls, and the rules that it needs. No thought holds the mark that ends it."""
+    if thinking is None:
+        return [], []
     if text.has(thinking.closes):
         closes = _pattern(thinking.closes)
         rules = [

@@ -84,9 +84,8 @@ class Family:
             tokenizer,
             parallel=asked.parallel_tool_calls,
             thinking=self.thinking,
-            is_thinking=self.thinking is not None and self.thinking.is_begun_in(asked.prompt),
+            is_thinking=self._is_thinking(asked),
         )
-
 
     def may_call(self, asked: Asked, strict: Collection[str], tokenizer: Tokenizer) -> GrammarSpec | None:
         """Text, or calls of which those of `strict` functions keep to their schemas; None as for `must_call`."""
@@ -101,8 +100,12 @@ class Family:
             tokenizer,
             parallel=asked.parallel_tool_calls,
             thinking=self.thinking,
-            is_thinking=self.thinking is not None and self.thinking.is_begun_in(asked.prompt),
+            is_thinking=self._is_thinking(asked),
         )
+
+    def _is_thinking(self, asked: Asked) -> bool:
+        """The prompt has begun a thought already."""
+        return self.thinking is not None and self.thinking.is_begun_in(asked.prompt)
 
 
 def choose(template: str) -> Family | None:

@@ -12,8 +12,8 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 from engine.engine import ChatRequest, Delta, Embeddings, EngineInfo, EngineMetrics
 from engine.errors import EndpointError, EndpointRefused, EngineFailed, InvalidRequest
@@ -32,6 +32,7 @@ COUNTED_FROM = 0.5              # of the window: below that an estimate will do
 Endpoints = Callable[[], Awaitable[Sequence[Endpoint]]]     # in order; none: no connection leads to the model
 Outcome = Callable[[Endpoint, EndpointError | None, float], None]      # what became of a request; seconds to its first
 Ask = Callable[[Link], AsyncGenerator[Delta, None]]
+Answer = TypeVar("Answer")
 
 
 class RemoteEngine:
@@ -81,21 +82,8 @@ class RemoteEngine:
     async def embed(
         self, inputs: Sequence[str | list[int]], *, dimensions: int | None = None, user: str = ""
     ) -> Embeddings:
-        *stand_ins, last = await self._links()
-        for link in (*stand_ins, last):
-            began_s = time.monotonic()
-            try:
-                embeddings = await link.embed(inputs, dimensions)
-            except EndpointRefused as error:
-                raise InvalidRequest(error.sentence, param="input") from error
-            except EndpointError as error:
-                self._failed(link.endpoint, error)
-                if link is last:
-                    raise
-            else:
-                self._succeeded(link.endpoint, time.monotonic() - began_s)
-                return embeddings
-        raise AssertionError("the last one either answers or fails")
+        _, embeddings = await self._first_that_answers(lambda link: link.embed(inputs, dimensions), param="input")
+        return embeddings
 
     def metrics(self) -> EngineMetrics:
         return EngineMetrics(
@@ -131,36 +119,50 @@ class RemoteEngine:
         return now_s < self._failed_at_s.get(endpoint.connection_id, -COOLS_S) + COOLS_S
 
     async def _with_stand_ins(self, ask: Ask) -> AsyncGenerator[Delta, None]:
-        links = await self._links()
         self._num_running += 1
         try:
-            for link in links:
-                async with aclosing(self._until_closed(ask(link))) as deltas:
-                    began_s = time.monotonic()
-                    try:
-                        first = await anext(deltas)
-                    except EndpointRefused as error:
-                        raise InvalidRequest(error.sentence) from error
-                    except EndpointError as error:
-                        self._failed(link.endpoint, error)
-                        if link is links[-1]:
-                            raise
-                        continue
-                    self._succeeded(link.endpoint, time.monotonic() - began_s)
-                    yield replace(self._counted(first), connection=link.endpoint.address.name)
-                    looked_s = time.monotonic()
-                    try:
-                        async for delta in deltas:
-                            yield self._counted(delta)
-                            if time.monotonic() - looked_s > LOOKS_AGAIN_S:
-                                await self._check_is_on(link.endpoint)
-                                looked_s = time.monotonic()
-                    except EndpointError as error:
-                        self._failed(link.endpoint, error)
-                        raise
-                    return
+            link, begun = await self._first_that_answers(lambda link: _begun(self._until_closed(ask(link))))
+            async with aclosing(begun.others), aclosing(self._watched(link.endpoint, begun.others)) as others:
+                yield replace(self._counted(begun.first), connection=link.endpoint.address.name)
+                async for delta in others:
+                    yield self._counted(delta)
         finally:
             self._num_running -= 1
+
+    async def _first_that_answers(
+        self, ask: Callable[[Link], Awaitable[Answer]], *, param: str | None = None
+    ) -> tuple[Link, Answer]:
+        """The endpoints are asked one after another. Raises what the last one does, and InvalidRequest, naming `param`,
+        as soon as one refuses: another would, too.
+        """
+        *stand_ins, last = await self._links()
+        for link in (*stand_ins, last):
+            began_s = time.monotonic()
+            try:
+                answer = await ask(link)
+            except EndpointRefused as error:
+                raise InvalidRequest(error.sentence, param=param) from error
+            except EndpointError as error:
+                self._failed(link.endpoint, error)
+                if link is last:
+                    raise
+            else:
+                self._succeeded(link.endpoint, time.monotonic() - began_s)
+                return link, answer
+        raise AssertionError("the last one either answers or fails")
+
+    async def _watched(self, endpoint: Endpoint, deltas: AsyncGenerator[Delta, None]) -> AsyncGenerator[Delta, None]:
+        """The same deltas, as long as the endpoint may be asked. One that breaks off counts as failed."""
+        looked_s = time.monotonic()
+        try:
+            async for delta in deltas:
+                yield delta
+                if time.monotonic() - looked_s > LOOKS_AGAIN_S:
+                    await self._check_is_on(endpoint)
+                    looked_s = time.monotonic()
+        except EndpointError as error:
+            self._failed(endpoint, error)
+            raise
 
     async def _check_is_on(self, endpoint: Endpoint) -> None:
         if all(each.connection_id != endpoint.connection_id for each in await self._endpoints()):
@@ -204,3 +206,15 @@ class RemoteEngine:
             self._tokens["prompt"] += delta.usage.prompt_tokens
             self._tokens["cached"] += delta.usage.cached_tokens
         return delta
+
+
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """An answer whose first words have come."""
+
+    first: Delta
+    others: AsyncGenerator[Delta, None]
+
+
+async def _begun(deltas: AsyncGenerator[Delta, None]) -> _Begun:
+    return _Begun(await anext(deltas), deltas)

@@ -12,6 +12,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
+import httpx
 import numpy as np
 from numpy.typing import NDArray
 
@@ -124,27 +125,36 @@ class Link:
     async def _stream(
         self, route: str, body: dict[str, Any], headers: Mapping[str, str], size: Size
     ) -> AsyncGenerator[Delta, None]:
-        address, wire = self.endpoint.address, self.wire
-        reader = Reader(address, is_raw=route == COMPLETIONS)
+        address = self.endpoint.address
+        reader, is_whole = Reader(address, is_raw=route == COMPLETIONS), False
         url, accept = f"{address.base_url}/{route}", {"Accept": "text/event-stream"}
-        async with wire.open(address, "POST", url, body, headers=accept | dict(headers)) as response:
-            kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-            is_whole = kind == "application/json"           # a server that does not stream
-            if is_whole:
-                if (delta := reader.take(await wire.json_of(address, response))) is not None:
+        async with (
+            self.wire.open(address, "POST", url, body, headers=accept | dict(headers)) as response,
+            aclosing(self._events(response)) as said,
+        ):
+            async for event in said:
+                is_whole = event is None
+                if event is not None and (delta := reader.take(event)) is not None:
                     yield delta
-            elif kind != "text/event-stream":
-                raise garbage(address, f"it is {plain(address, kind)[:40] or 'of no type'}")
-            else:
-                async with (
-                    aclosing(wire.pieces(address, response, max_bytes=MAX_ANSWER_BYTES)) as pieces,
-                    aclosing(events(address, pieces)) as each_event,
-                ):
-                    async for event in each_event:
-                        is_whole = event is None
-                        if event is not None and (delta := reader.take(event)) is not None:
-                            yield delta
         yield reader.end(is_whole=is_whole, num_prompt_tokens=self.estimate(size))
+
+    async def _events(self, response: httpx.Response) -> AsyncGenerator[Any, None]:
+        """Of an answer; the last is None where the server says that it was. One that does not stream says all at once.
+        """
+        address, wire = self.endpoint.address, self.wire
+        kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind == "application/json":
+            yield await wire.json_of(address, response)
+            yield None
+            return
+        if kind != "text/event-stream":
+            raise garbage(address, f"it is {plain(address, kind)[:40] or 'of no type'}")
+        async with (
+            aclosing(wire.pieces(address, response, max_bytes=MAX_ANSWER_BYTES)) as pieces,
+            aclosing(events(address, pieces)) as each_event,
+        ):
+            async for event in each_event:
+                yield event
 
     def _learn(self, size: Size, delta: Delta) -> None:
         """How many bytes a token of this model has, of prompts that it has counted."""

@@ -23,8 +23,7 @@ class Knot:
 @pytest.fixture(autouse=True)
 def nobody_else(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Engines that other tests keep are left out of it; the collector is as usual before and after."""
-    monkeypatch.setattr(garbage, "_num_rows", {})
-    monkeypatch.setattr(garbage, "_gone", [])
+    monkeypatch.setattr(garbage, "_models", garbage._Models())
     gc.unfreeze()
     yield
     gc.unfreeze()

@@ -19,14 +19,13 @@ from engine.backends.llama_cpp.abort_flag import AbortFlag
 from engine.backends.llama_cpp.kv_state import Bytes
 from engine.backends.llama_cpp.library import log_tail, native
 from engine.backends.llama_cpp.model import NativeModel, pointer_to
-from engine.backends.llama_cpp.native_context import context_params, new_context
+from engine.backends.llama_cpp.native_context import ABORTED, context_params, new_context
 from engine.errors import EngineFailed, ModelLoadError
 from engine.told import Told
 
 CELL_STEP = 256                     # llama.cpp rounds a stream's cells up to a multiple of this
 KV_TYPES = {"f32": 0, "f16": 1, "q8_0": 8}
 
-_ABORTED = 2                        # of llama_decode
 _KEPT_SCRATCH_BYTES = 16 << 20      # room for a long chat of a small model; more is given back after use
 
 
@@ -119,7 +118,7 @@ class Context:
         num_logits = self._batch.fill(rows)
         log_tail.clear()
         code = lib.llama_decode(self._pointer, self._batch.native)
-        if code == _ABORTED:
+        if code == ABORTED:
             raise StepInterrupted
         if code != 0:
             raise EngineFailed(Told("step-failed", number=code, detail=log_tail.cause()))

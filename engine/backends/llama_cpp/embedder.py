@@ -21,14 +21,12 @@ from engine.backends.embedder import EmbedderInfo
 from engine.backends.llama_cpp.context import NativeBatch, StreamRow, whole_cells
 from engine.backends.llama_cpp.library import LIBRARY_VERSION, log_tail, native
 from engine.backends.llama_cpp.model import NativeModel, RunOptions
-from engine.backends.llama_cpp.native_context import context_params, new_context
+from engine.backends.llama_cpp.native_context import ABORTED, context_params, new_context
 from engine.backends.llama_cpp.tokenizer import LlamaTokenizer
 from engine.errors import EngineFailed
 from engine.told import Told
 
 MAX_INPUTS = 32                     # in a pass: more gain nothing, and a recurrent model pays for each
-
-_ABORTED = 2                        # what llama_decode says after the abort callback did
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +128,7 @@ class PoolingContext:
         log_tail.clear()
         with _Watch(self._pointer, is_wanted):
             code = (lib.llama_decode if self._memory else lib.llama_encode)(self._pointer, self._batch.native)
-        if code == _ABORTED:
+        if code == ABORTED:
             return None
         if code != 0:
             raise EngineFailed(Told("step-failed", number=code, detail=log_tail.cause()))

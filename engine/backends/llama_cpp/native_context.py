@@ -11,6 +11,8 @@ from engine.backends.llama_cpp.model import NativeModel
 from engine.errors import ModelLoadError
 from engine.told import Told
 
+ABORTED = 2                         # what llama_decode says after the abort callback did
+
 _FLASH_ATTENTION = {False: 0, True: 1}
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from engine.backends.llama_cpp.library import native
 from engine.backends.llama_cpp.model import NativeModel, RunOptions, pointer_to
 from engine.errors import EngineFailed, InvalidRequest
-from engine.markers import pattern_of
+from engine.markers import is_marker, pattern_of
 from engine.told import Told
 
 # llama.cpp's attributes of a token.
@@ -44,7 +44,7 @@ class LlamaTokenizer:
         self.eog_token_ids: Final = self._all_eog()
         without_text, added = self._spellings(_NO_TEXT), self._spellings(_ADDED_BY_HAND)
         self.special_tokens: Final = without_text | {
-            token_id: name for token_id, name in added.items() if _is_marker(name)
+            token_id: name for token_id, name in added.items() if is_marker(name)
         }
         self._any_marker = pattern_of((without_text | added).values())
 
@@ -176,11 +176,6 @@ def _in_short_runs(text: str) -> Iterator[str]:
             yield text[start:cut]
             start = cut
     yield text[start:]
-
-
-def _is_marker(name: str) -> bool:
-    """Whether a token that a model's makers added stands for something, as opposed to a frequent piece of text."""
-    return (name.startswith("<") and name.endswith(">")) or (name.startswith("[") and name.endswith("]"))
 
 
 class _Users:

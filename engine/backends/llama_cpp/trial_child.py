@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,7 @@ def main() -> int:
     options = RunOptions(**task["options"])
     if options.gpu_layers and not supports_gpu():
         options = replace(options, gpu_layers=0)
-    report(options={name: getattr(options, name) for name in RunOptions.__dataclass_fields__})
+    report(options=asdict(options))
     try:
         if task["vocabulary_only"]:
             speed = _try_vocabulary(task)

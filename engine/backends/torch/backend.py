@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import islice
@@ -32,6 +33,7 @@ from engine.disk_cache.blocks import DiskBlocks
 from engine.errors import EngineFailed
 from engine.memory_plan import KvType
 from engine.proposer import Proposer
+from engine.sampler import is_plain
 from engine.step_sampler import StepSampler
 from engine.told import Told
 
@@ -39,7 +41,6 @@ if TYPE_CHECKING:
     from engine.backends.torch.device_sampler import DeviceSampler
     from engine.backends.torch.graph_decoder import GraphDecoder
     from engine.backends.torch.transformers_model import PretrainedModel
-
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,26 +100,29 @@ class TorchBackend:
             torch.set_num_threads(config.num_threads)
         self._config = config
         self._device = torch.device(config.device)
-        model = load(config)
-        described, self._tokenizer, self._close_model = model.config, model.tokenizer, model.close
-        # Some builds of torch for CUDA come without it, on Windows for one: then all is plain torch.
-        self._has_triton = self._device.type == "cuda" and find_spec("triton") is not None
-        self._has_kernels = self._has_triton and isinstance(described, DecoderConfig) and fits_kernels(described)
-        self._decoder: AnyDecoder | None = self._make_decoder(model)
-        # One block more than sequences get: rows that only fill up a graph work there.
-        self._kv: PagedKv | None = PagedKv(
-            described, config.num_blocks + 1, getattr(torch, config.dtype), self._device,
-            quantises=config.kv_type == "q8_0",
-        )
-        self._sampler = StepSampler(described.vocab_size)
-        self._device_sampler = self._make_device_sampler(described)
-        self._graphs = self._make_graphs(self._decoder, self._kv)
-        self._is_interrupted = threading.Event()
-        self._lengths: dict[int, int] = {}          # tokens with KV, by running slot
-        self._info = self._describe(described, model.weights.num_bytes, self._kv.num_bytes)
-        if self._has_kernels:
-            for batch in warm_up_batches(self._info):
-                self.execute(batch)
+        with ExitStack() as undo:
+            model = load(config)
+            undo.callback(model.close)
+            described, self._tokenizer, self._close_model = model.config, model.tokenizer, model.close
+            # Some builds of torch for CUDA come without it, on Windows for one: then all is plain torch.
+            self._has_triton = self._device.type == "cuda" and find_spec("triton") is not None
+            self._has_kernels = self._has_triton and isinstance(described, DecoderConfig) and fits_kernels(described)
+            self._decoder: AnyDecoder | None = self._make_decoder(model)
+            # One block more than sequences get: rows that only fill up a graph work there.
+            self._kv: PagedKv | None = PagedKv(
+                described, config.num_blocks + 1, getattr(torch, config.dtype), self._device,
+                quantises=config.kv_type == "q8_0",
+            )
+            self._sampler = StepSampler(described.vocab_size)
+            self._device_sampler = self._make_device_sampler(described)
+            self._graphs = self._make_graphs(self._decoder, self._kv)
+            self._is_interrupted = threading.Event()
+            self._lengths: dict[int, int] = {}          # tokens with KV, by running slot
+            self._info = self._describe(described, model.weights.num_bytes, self._kv.num_bytes)
+            if self._has_kernels:
+                for batch in warm_up_batches(self._info):
+                    self.execute(batch)
+            undo.pop_all()
 
     @property
     def info(self) -> BackendInfo:
@@ -268,11 +272,4 @@ class TorchBackend:
 
 
 def _is_plainly_greedy(row: BatchRow) -> bool:
-    if row.sampling is None:
-        return True
-    params = row.sampling.params
-    return (
-        params.is_greedy and row.sampling.grammar is None and params.logprobs is None
-        and not params.logit_bias and params.repetition_penalty == 1.0
-        and not params.presence_penalty and not params.frequency_penalty
-    )
+    return row.sampling is None or (row.sampling.params.is_greedy and is_plain(row.sampling))

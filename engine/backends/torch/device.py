@@ -1,6 +1,4 @@
-"""Where torch runs a model, and as what. Called by `engine.load_torch` and
-`engine.torch_speed`, on any thread.
-"""
+"""Where torch runs a model, and as what. Called by `engine.load_torch` and `engine.torch_speed`, on any thread."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from engine.backends.torch import draw_kernels
 from engine.backends.torch.token_rows import as_far_as_right
 from engine.batch import BatchRow, SampledToken, SamplingInput
 from engine.draw import uniform_at
-from engine.sampler import adjusts
+from engine.sampler import is_plain
 from engine.step_sampler import StepSampler
 
 UNCERTAIN: Final = -1
@@ -51,13 +51,7 @@ class DeviceSampler:
 
     def takes(self, sampling: SamplingInput | None) -> bool:
         """Whether such rows are chosen for here."""
-        if sampling is None:
-            return True
-        params = sampling.params
-        return (
-            sampling.grammar is None and params.logprobs is None and params.top_k <= self._count
-            and not adjusts(params)
-        )
+        return sampling is None or (is_plain(sampling) and sampling.params.top_k <= self._count)
 
     def __call__(self, logits: Tensor, draws: Tensor, chosen: Tensor, said: Tensor) -> None:
         """`logits` float32 [rows, vocab]; `draws` float64 [NUM_FACTS, any], the rows' first. `chosen` int64 [rows] are

@@ -1,5 +1,5 @@
 """The draw of next tokens from logits that stay on the device, in Triton; `engine.sampler` says what it means. Launched
-by `DeviceSampler`, in the CUDA graph of a step.
+by `DeviceSampler`, in the CUDA graph of a step or by itself.
 
 Only the likeliest tokens are put in order. Enough groups of the vocabulary reach a threshold with their maxima, so as
 many tokens do, and few others: those are found, sorted, and drawn from, as far as top-k, top-p and min-p leave them.

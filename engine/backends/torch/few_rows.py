@@ -131,44 +131,50 @@ def _few_rows(
             ups = tl.load(up) if EVEN else tl.load(up, mask=there[:, None], other=0.0)
             total_up = tl.dot(ups, factors, total_up, input_precision="ieee")
     is_last = True
-    if SPLITS > 1:
-        size: tl.constexpr = TILE_OUT * AT_ONCE
-        parts: tl.constexpr = 2 if GATES else 1
-        cells = partial + tile.to(tl.int64) * SPLITS * parts * size + own[:, None] * AT_ONCE + row[None, :]
-        tl.store(cells + split * parts * size, total)
-        if GATES:
-            tl.store(cells + split * parts * size + size, total_up)
+    if SPLITS > 1:                  # which no product with a gate is
+        cells = partial + tile.to(tl.int64) * SPLITS * TILE_OUT * AT_ONCE + own[:, None] * AT_ONCE + row[None, :]
+        tl.store(cells + split * TILE_OUT * AT_ONCE, total)
         tl.debug_barrier()          # all of this program's is written before it is counted
         is_last = tl.atomic_add(counters + tile, 1, sem="acq_rel") == SPLITS - 1
         if is_last:                 # it sums what all have left, in their order: the same bits every time
             tl.store(counters + tile, 0)
             total = tl.zeros([TILE_OUT, AT_ONCE], tl.float32)
-            total_up = tl.zeros([TILE_OUT, AT_ONCE], tl.float32)
             for each in tl.static_range(SPLITS):
-                total += tl.load(cells + each * parts * size, cache_modifier=".cg")
-                if GATES:
-                    total_up += tl.load(cells + each * parts * size + size, cache_modifier=".cg")
+                total += tl.load(cells + each * TILE_OUT * AT_ONCE, cache_modifier=".cg")
     if is_last:
-        if NORMS:
-            part = tl.arange(0, SUMS)[:, None] * MOST
-            scale = tl.rsqrt(tl.sum(tl.load(squares + part + row[None, :]), 0) / SIZE_IN + eps)
-            total *= scale[None, :]
-            total_up *= scale[None, :]
+        _finish(
+            total, total_up, row, live, column, there, tile, bias, out, next_norm, scaled, squares, eps, SIZE_OUT,
+            SIZE_IN, NORMS, GATES, ADDS, BIASED, SUMS, MOST
+        )
+
+
+@triton.jit
+def _finish(
+    total, total_up, row, live, column, there, tile, bias, out, next_norm, scaled, squares, eps, SIZE_OUT,
+    SIZE_IN: tl.constexpr, NORMS: tl.constexpr, GATES: tl.constexpr, ADDS: tl.constexpr, BIASED: tl.constexpr,
+    SUMS: tl.constexpr, MOST: tl.constexpr,
+):
+    """What stands behind the product, of a tile [columns, rows]: the norm's factor, bias, gate, residual."""
+    if NORMS:
+        part = tl.arange(0, SUMS)[:, None] * MOST
+        scale = tl.rsqrt(tl.sum(tl.load(squares + part + row[None, :]), 0) / SIZE_IN + eps)
+        total *= scale[None, :]
+        total_up *= scale[None, :]
+    if BIASED:
+        total += tl.load(bias + column, mask=there, other=0.0).to(tl.float32)[:, None]
+    if GATES:
         if BIASED:
-            total += tl.load(bias + column, mask=there, other=0.0).to(tl.float32)[:, None]
-        if GATES:
-            if BIASED:
-                total_up += tl.load(bias + SIZE_OUT + column, mask=there, other=0.0).to(tl.float32)[:, None]
-            total = total / (1.0 + tl.exp(-total)) * total_up
-        place = row[None, :] * SIZE_OUT + column[:, None]
-        known = live[None, :] & there[:, None]
-        if ADDS:
-            total += tl.load(out + place, mask=known, other=0.0).to(tl.float32)
-            rounded = total.to(out.dtype.element_ty).to(tl.float32)
-            tl.store(squares + tile * MOST + row, tl.sum(tl.where(known, rounded * rounded, 0.0), 0))
-            norm = tl.load(next_norm + column, mask=there, other=0.0).to(tl.float32)
-            tl.store(scaled + place, (rounded * norm[:, None]).to(scaled.dtype.element_ty), mask=known)
-        tl.store(out + place, total.to(out.dtype.element_ty), mask=known)
+            total_up += tl.load(bias + SIZE_OUT + column, mask=there, other=0.0).to(tl.float32)[:, None]
+        total = total / (1.0 + tl.exp(-total)) * total_up
+    place = row[None, :] * SIZE_OUT + column[:, None]
+    known = live[None, :] & there[:, None]
+    if ADDS:
+        total += tl.load(out + place, mask=known, other=0.0).to(tl.float32)
+        rounded = total.to(out.dtype.element_ty).to(tl.float32)
+        tl.store(squares + tile * MOST + row, tl.sum(tl.where(known, rounded * rounded, 0.0), 0))
+        norm = tl.load(next_norm + column, mask=there, other=0.0).to(tl.float32)
+        tl.store(scaled + place, (rounded * norm[:, None]).to(scaled.dtype.element_ty), mask=known)
+    tl.store(out + place, total.to(out.dtype.element_ty), mask=known)
 
 
 class FewRowProducts:

@@ -39,8 +39,8 @@ _LAYER: Final = re.compile(r"blk\.(\d+)\.(.+)")
 def load_gguf(
     folder: ModelFolder, config: TorchConfig, on_share: Callable[[float], None] = lambda share: None
 ) -> LoadedModel:
-    """`folder` as read_gguf describes it; `on_share` as of `load_model`. Raises ModelLoadError where
-    a tensor is missing or misshapen.
+    """`folder` as read_gguf describes it; `on_share` as of `load_model`. Raises ModelLoadError where a tensor is
+    missing or misshapen.
     """
     described, dtype, device = folder.config, getattr(torch, config.dtype), torch.device(config.device)
     assert isinstance(described, DecoderConfig)

@@ -1,8 +1,8 @@
-"""What torch has no fast form of, in Triton: norms, rotation with the cache's writing; attention is in
-paged_attention.py.
+"""What torch has no fast form of, in Triton: norms, rotation with the cache's writing, one row times a matrix.
+Attention is in paged_attention.py, products of few rows with what stands around them in few_rows.py.
 
-Each has its plain form in operations.py, and is compared with it. `GraphLayers` launches them, in one CUDA graph a
-step; products of few rows have kernels of their own, few_rows.py.
+Tests compare each with plain torch. `GraphLayers` launches them in the CUDA graph of a step, `CudaOperations` one by
+one, where a step has prompts in it.
 """
 
 # mypy: disable-error-code="no-untyped-def, untyped-decorator"
@@ -128,8 +128,8 @@ def silu_mul(gate_up: Tensor, out: Tensor) -> None:
 
 @triton.jit
 def _matrix_times_vector(
-    x, weight, bias, out, SIZE_OUT, SIZE_IN: tl.constexpr, ROWS: tl.constexpr, WIDTH: tl.constexpr,
-    BIASED: tl.constexpr,
+    x, weight, scales, bias, out, SIZE_OUT, SIZE_IN: tl.constexpr, ROWS: tl.constexpr, WIDTH: tl.constexpr,
+    SCALED: tl.constexpr, BIASED: tl.constexpr,
 ):
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     at = tl.arange(0, WIDTH)
@@ -144,24 +144,39 @@ def _matrix_times_vector(
         values = tl.load(cell, mask=there & (start + WIDTH + at[None, :] < SIZE_IN), other=0.0)
         total += now * factors[None, :]
     result = tl.sum(total, 1)
+    if SCALED:
+        result *= tl.load(scales + row, mask=row < SIZE_OUT, other=0.0)
     if BIASED:
         result += tl.load(bias + row, mask=row < SIZE_OUT, other=0.0).to(tl.float32)
     tl.store(out + row, result.to(out.dtype.element_ty), mask=row < SIZE_OUT)
+
+
+def matrix_times_vector(
+    x: Tensor, weight: Tensor, bias: Tensor | None = None, scales: Tensor | None = None, *, width: int
+) -> Tensor:
+    """`x` [1, in] times `weight` [out, in], of whose rows each is to be multiplied by its own of `scales` float32
+    [out, 1], where it has any. `width`, a power of two: numbers of a row that are read at once.
+    """
+    size_out, size_in = weight.shape
+    out = x.new_empty(1, size_out)
+    rows = rows_at_once(size_out, size_in)
+    _matrix_times_vector[(triton.cdiv(size_out, rows),)](
+        x, weight, x if scales is None else scales, x if bias is None else bias, out, size_out, SIZE_IN=size_in,
+        ROWS=rows, WIDTH=width, SCALED=scales is not None, BIASED=bias is not None, num_warps=4,
+    )
+    return out
+
+
+def rows_at_once(size_out: int, size_in: int) -> int:
+    """Of a matrix, in one program, where `x` is one row: as it was fastest on one H200."""
+    return 4 if size_in <= 1024 or size_out >= 16384 else 2
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """`x` [rows, in] times `weight` [out, in]: cuBLAS's, but for one row, which is as fast as its weights are read."""
     if len(x) != 1:
         return F.linear(x, weight, bias)
-    size_out, size_in = weight.shape
-    out = x.new_empty(1, size_out)
-    rows = 4 if size_in <= 1024 or size_out >= 16384 else 2
-    _matrix_times_vector[(triton.cdiv(size_out, rows),)](
-        x, weight, x if bias is None else bias, out, size_out, SIZE_IN=size_in, ROWS=rows,
-        WIDTH=min(1024, triton.next_power_of_2(size_in) // 2 if size_in <= 1024 else 1024), BIASED=bias is not None,
-        num_warps=4,
-    )
-    return out
+    return matrix_times_vector(x, weight, bias, width=min(1024, triton.next_power_of_2(weight.shape[1]) // 2))
 
 
 @triton.jit

@@ -1,4 +1,4 @@
-"""The parts of a layer that are no products: in plain torch, which is the reference, and by kernels on CUDA.
+"""The parts of a layer: in plain torch, which is the reference, and by kernels on CUDA.
 
 `Decoder` is given one of them at load. On the engine's thread.
 """

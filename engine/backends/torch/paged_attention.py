@@ -1,5 +1,5 @@
 """Attention of single tokens over the paged cache, in Triton; its plain form is in attention.py. `GraphLayers`
-launches it, in one CUDA graph a step.
+launches it in the CUDA graph of a step, `CudaOperations` by itself, where a step has prompts in it.
 
 Sequences are found by slot: `slots[row]` leads to a row of `tables`, so that tables stay on the device.
 """
@@ -55,16 +55,10 @@ def _attend(
             half, eps, HEAD, NORMS
         )
         if (begin < end) & (end == length):     # who reads the new token's key writes it: nobody else reads there yet
-            one = tl.arange(0, 1)[:, None]
-            key_start = start + (HEADS + kv_head + one) * HEAD
-            key = turned_heads(
-                key_start, one == 0, one > 0, position, cosines, sines, q_weight, k_weight, half, eps, HEAD, NORMS
+            _write_new(
+                start, cache, table, kv_head, position, cosines, sines, q_weight, k_weight, half, eps, HEADS, KV_HEADS,
+                HEAD, BLOCK, NORMS
             )
-            value = tl.load(key_start + KV_HEADS * HEAD + at[None, :])
-            block = tl.load(table + position // BLOCK).to(tl.int64)
-            new = cache + ((block * KV_HEADS + kv_head) * 2 * BLOCK + position % BLOCK) * HEAD + at[None, :]
-            tl.store(new, key)
-            tl.store(new + BLOCK * HEAD, value)
             tl.debug_barrier()
     else:
         query = tl.load(start + head[:, None] * HEAD + at[None, :], mask=live[:, None], other=0.0)
@@ -112,22 +106,53 @@ def _attend(
         counter = counters + row * KV_HEADS + kv_head
         if tl.atomic_add(counter, 1, sem="acq_rel") == SPLITS - 1:      # the last joins what all have left
             tl.store(counter, 0)
-            few = tl.arange(0, FEW)
-            known = few < group
-            each_share = sums + part * 2 * group + tl.arange(0, SPLITS)[:, None] * 2 * group + few[None, :]
-            highests = tl.load(each_share, mask=known[None, :], other=0.0, cache_modifier=".cg")
-            totals = tl.load(each_share + group, mask=known[None, :], other=1.0, cache_modifier=".cg")
-            parts = tl.exp(highests - tl.max(highests, 0)[None, :])
-            parts = parts / tl.sum(parts * totals, 0)[None, :]
-            piece = partial + (part * group + few)[:, None] * HEAD + at[None, :]
-            joined = tl.zeros([FEW, HEAD], tl.float32)
-            for each in tl.static_range(SPLITS):
-                own = tl.sum(tl.where(tl.arange(0, SPLITS)[:, None] == each, parts, 0.0), 0)
-                joined += own[:, None] * tl.load(
-                    piece + each * group * HEAD, mask=known[:, None], other=0.0, cache_modifier=".cg"
-                )
-            result = out + (row.to(tl.int64) * HEADS + kv_head * group + few)[:, None] * HEAD + at[None, :]
-            tl.store(result, joined.to(out.dtype.element_ty), mask=known[:, None])
+            _join(out, partial, sums, row, kv_head, HEADS, KV_HEADS, HEAD, FEW, SPLITS)
+
+
+@triton.jit
+def _write_new(
+    start, cache, table, kv_head, position, cosines, sines, q_weight, k_weight, half, eps, HEADS: tl.constexpr,
+    KV_HEADS: tl.constexpr, HEAD: tl.constexpr, BLOCK: tl.constexpr, NORMS: tl.constexpr,
+):
+    """One head's key, turned, and its value, of the token whose row of `qkv` begins at `start`."""
+    at = tl.arange(0, HEAD)
+    one = tl.arange(0, 1)[:, None]
+    key_start = start + (HEADS + kv_head + one) * HEAD
+    key = turned_heads(
+        key_start, one == 0, one > 0, position, cosines, sines, q_weight, k_weight, half, eps, HEAD, NORMS
+    )
+    value = tl.load(key_start + KV_HEADS * HEAD + at[None, :])
+    block = tl.load(table + position // BLOCK).to(tl.int64)
+    new = cache + ((block * KV_HEADS + kv_head) * 2 * BLOCK + position % BLOCK) * HEAD + at[None, :]
+    tl.store(new, key)
+    tl.store(new + BLOCK * HEAD, value)
+
+
+@triton.jit
+def _join(
+    out, partial, sums, row, kv_head, HEADS: tl.constexpr, KV_HEADS: tl.constexpr, HEAD: tl.constexpr,
+    FEW: tl.constexpr, SPLITS: tl.constexpr,
+):
+    """What all splits of a row's keys have left, as one result: each counts by the highest score that it has seen."""
+    group: tl.constexpr = HEADS // KV_HEADS
+    part = (row.to(tl.int64) * KV_HEADS + kv_head) * SPLITS
+    at = tl.arange(0, HEAD)
+    few = tl.arange(0, FEW)
+    known = few < group
+    each_share = sums + part * 2 * group + tl.arange(0, SPLITS)[:, None] * 2 * group + few[None, :]
+    highests = tl.load(each_share, mask=known[None, :], other=0.0, cache_modifier=".cg")
+    totals = tl.load(each_share + group, mask=known[None, :], other=1.0, cache_modifier=".cg")
+    parts = tl.exp(highests - tl.max(highests, 0)[None, :])
+    parts = parts / tl.sum(parts * totals, 0)[None, :]
+    piece = partial + (part * group + few)[:, None] * HEAD + at[None, :]
+    joined = tl.zeros([FEW, HEAD], tl.float32)
+    for each in tl.static_range(SPLITS):
+        own = tl.sum(tl.where(tl.arange(0, SPLITS)[:, None] == each, parts, 0.0), 0)
+        joined += own[:, None] * tl.load(
+            piece + each * group * HEAD, mask=known[:, None], other=0.0, cache_modifier=".cg"
+        )
+    result = out + (row.to(tl.int64) * HEADS + kv_head * group + few)[:, None] * HEAD + at[None, :]
+    tl.store(result, joined.to(out.dtype.element_ty), mask=known[:, None])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

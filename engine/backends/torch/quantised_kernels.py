@@ -15,35 +15,12 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from engine.backends.torch.kernels import linear
+from engine.backends.torch.kernels import linear, matrix_times_vector, rows_at_once
 from engine.backends.torch.quantised import LARGEST_FP8, PACKED_TOGETHER, Matrix, Quantised
 
 MOST_FEW_ROWS: Final = 128          # with more, arithmetic takes longer than reading; then it is cuBLAS's
 LEAST_FP8_ROWS: Final = 32          # from which on the tensor cores multiply FP8 as it is
 _HALF: Final = PACKED_TOGETHER // 2
-
-
-@triton.jit
-def _one_row_8(
-    x, values, scales, bias, out, SIZE_OUT, SIZE_IN: tl.constexpr, ROWS: tl.constexpr, WIDTH: tl.constexpr,
-    BIASED: tl.constexpr,
-):
-    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
-    at = tl.arange(0, WIDTH)
-    there = row[:, None] < SIZE_OUT
-    cell = values + row[:, None].to(tl.int64) * SIZE_IN + at[None, :]
-    numbers = tl.load(cell, mask=there & (at[None, :] < SIZE_IN), other=0.0)
-    total = tl.zeros([ROWS, WIDTH], tl.float32)
-    for start in range(0, SIZE_IN, WIDTH):
-        factors = tl.load(x + start + at, mask=start + at < SIZE_IN, other=0.0).to(tl.float32)
-        now = numbers.to(tl.float32)
-        cell += WIDTH               # the next ones are on their way while these are used
-        numbers = tl.load(cell, mask=there & (start + WIDTH + at[None, :] < SIZE_IN), other=0.0)
-        total += now * factors[None, :]
-    result = tl.sum(total, 1) * tl.load(scales + row, mask=row < SIZE_OUT, other=0.0)
-    if BIASED:
-        result += tl.load(bias + row, mask=row < SIZE_OUT, other=0.0).to(tl.float32)
-    tl.store(out + row, result.to(out.dtype.element_ty), mask=row < SIZE_OUT)
 
 
 @triton.jit
@@ -193,38 +170,38 @@ def product(x: Tensor, matrix: Matrix, bias: Tensor | None = None) -> Tensor:
 def few_rows(x: Tensor, matrix: Quantised, bias: Tensor | None = None) -> Tensor:
     """Tiles are those that were fastest on an H200, for the shapes of an 8B."""
     rows, (size_out, size_in) = len(x), matrix.shape
-    out = x.new_empty(rows, size_out)
-    bias_or_any = x if bias is None else bias
-    quantised = (matrix.values, matrix.scales) if matrix.zeros is None else (
-        matrix.values, matrix.scales, matrix.zeros
-    )
-    shape = {"SIZE_IN": size_in, "BIASED": bias is not None}
-    four_bits = {"GROUP": matrix.group_size, "HALF": _HALF}
     if rows == 1:
-        at_once = 4 if size_in <= 1024 or size_out >= 16384 else 2
-        grid = (triton.cdiv(size_out, at_once),)
-        if matrix.zeros is None:
-            width = min(2048, triton.next_power_of_2(size_in))
-            _one_row_8[grid](x, *quantised, bias_or_any, out, size_out, ROWS=at_once, WIDTH=width, **shape, num_warps=4)
-        else:
-            _one_row_4[grid](
-                x, *quantised, bias_or_any, out, size_out, ROWS=at_once, BLOCKS=32 if size_in >= 4096 else 8,
-                **shape, **four_bits, num_warps=4,
-            )
-        return out
+        return _one_row(x, matrix, bias)
+    out = x.new_empty(rows, size_out)
     tile_out, tile_in = (128, 128) if rows > 32 and size_out >= 16384 else (32, 256)
     tile_rows = 16 if rows <= 16 else 32 if rows <= 32 else 64
-    grid_of_tiles = triton.cdiv(size_out, tile_out), triton.cdiv(rows, tile_rows)
-    tiles = {"TILE_ROWS": tile_rows, "TILE_OUT": tile_out, "num_warps": 4, "num_stages": 3}
+    grid = triton.cdiv(size_out, tile_out), triton.cdiv(rows, tile_rows)
+    bias_or_any, options = (x if bias is None else bias), {"BIASED": bias is not None, "num_warps": 4, "num_stages": 3}
     if matrix.zeros is None:
-        _few_rows_8[grid_of_tiles](
-            x, *quantised, bias_or_any, out, rows, size_out, TILE_IN=tile_in, **shape, **tiles
+        _few_rows_8[grid](
+            x, matrix.values, matrix.scales, bias_or_any, out, rows, size_out, SIZE_IN=size_in, TILE_ROWS=tile_rows,
+            TILE_OUT=tile_out, TILE_IN=tile_in, **options,
         )
     else:
-        _few_rows_4[grid_of_tiles](
-            x, *quantised, bias_or_any, out, rows, size_out, BLOCKS=tile_in // PACKED_TOGETHER, **shape, **four_bits,
-            **tiles,
+        _few_rows_4[grid](
+            x, matrix.values, matrix.scales, matrix.zeros, bias_or_any, out, rows, size_out, SIZE_IN=size_in,
+            GROUP=matrix.group_size, TILE_ROWS=tile_rows, TILE_OUT=tile_out, BLOCKS=tile_in // PACKED_TOGETHER,
+            HALF=_HALF, **options,
         )
+    return out
+
+
+def _one_row(x: Tensor, matrix: Quantised, bias: Tensor | None) -> Tensor:
+    size_out, size_in = matrix.shape
+    if matrix.zeros is None:
+        width = min(2048, triton.next_power_of_2(size_in))
+        return matrix_times_vector(x, matrix.values, bias, matrix.scales, width=width)
+    out, at_once = x.new_empty(1, size_out), rows_at_once(size_out, size_in)
+    _one_row_4[(triton.cdiv(size_out, at_once),)](
+        x, matrix.values, matrix.scales, matrix.zeros, x if bias is None else bias, out, size_out, SIZE_IN=size_in,
+        GROUP=matrix.group_size, ROWS=at_once, BLOCKS=32 if size_in >= 4096 else 8, HALF=_HALF,
+        BIASED=bias is not None, num_warps=4,
+    )
     return out
 
 

@@ -41,14 +41,14 @@ def are_next_tokens(rows: Sequence[BatchRow], max_tokens: int) -> bool:
     ) and sum(len(row.token_ids) for row in rows) <= max_tokens
 
 
-def as_far_as_right(row: BatchRow, likeliest: Iterable[int]) -> tuple[SampledToken, ...]:
-    """The next tokens of a row that takes the likeliest, which are given after each of its last tokens: as long as what
-    was proposed is what comes, and one more. None for a row that wants none.
+def as_far_as_right(row: BatchRow, chosen: Iterable[int]) -> tuple[SampledToken, ...]:
+    """A row's next tokens, of those `chosen` after each of its last: as long as what was proposed is what comes, and
+    one more. None for a row that wants none.
     """
     if not row.num_proposed:
-        return tuple(map(SampledToken, likeliest))
+        return tuple(map(SampledToken, chosen))
     tokens = []
-    for proposed, token_id in zip((*row.proposed_ids, None), likeliest, strict=False):
+    for proposed, token_id in zip((*row.proposed_ids, None), chosen, strict=False):
         tokens.append(SampledToken(token_id))
         if token_id != proposed:
             break

@@ -15,6 +15,8 @@ import structlog
 from tokenizers import Tokenizer as Encoder
 
 from engine.errors import ModelLoadError
+from engine.markers import is_marker
+from engine.tokenizer_config import spelling_of, template_in
 from engine.told import Told
 
 MAX_FILE_BYTES: Final = 128 << 20
@@ -44,11 +46,11 @@ class FolderTokenizer:
         added = {token["id"]: token for token in described.get("added_tokens") or ()}
         self.special_tokens: Final = {
             token_id: str(token["content"]) for token_id, token in added.items()
-            if token.get("special") or _is_marker(str(token["content"]))
+            if token.get("special") or is_marker(str(token["content"]))
         }
         self._pieces = self._spell(described, added)
-        self.bos_token: Final = _name(settings.get("bos_token"))
-        self.eos_token: Final = _name(settings.get("eos_token"))
+        self.bos_token: Final = spelling_of(settings.get("bos_token"))
+        self.eos_token: Final = spelling_of(settings.get("eos_token"))
         self._adds_bos = bool(settings.get("add_bos_token")) or self._library_adds_bos()
         ends = TURN_ENDS | {self.eos_token}
         named = {token_id for token_id, name in self.special_tokens.items() if name in ends}
@@ -157,23 +159,8 @@ def _settings(folder: Path) -> dict[str, Any]:
     return _parsed(_read(path), path) if path.is_file() else {}
 
 
-def _name(token: Any) -> str:
-    """Old files write a token as its settings."""
-    if isinstance(token, dict):
-        token = token.get("content")
-    return token if isinstance(token, str) else ""
-
-
 def _chat_template(folder: Path, settings: dict[str, Any]) -> str | None:
     path = folder / "chat_template.jinja"
     if path.is_file():
         return _read(path)
-    template = settings.get("chat_template")
-    if isinstance(template, list):          # several, by name
-        named = {each.get("name"): each.get("template") for each in template if isinstance(each, dict)}
-        template = named.get("default")
-    return template if isinstance(template, str) else None
-
-
-def _is_marker(name: str) -> bool:
-    return (name.startswith("<") and name.endswith(">")) or (name.startswith("[") and name.endswith("]"))
+    return template_in(settings)

@@ -17,7 +17,7 @@ import transformers
 from app.services.models import find_starter
 from engine.backends.base import Backend
 from engine.backends.llama_cpp.backend import LlamaCppBackend, LlamaCppConfig
-from engine.backends.torch.backend import TorchBackend, TorchConfig
+from engine.backends.torch.backend import LoadedModel, TorchBackend, TorchConfig
 from engine.backends.torch.dequantise import dequantise
 from engine.backends.torch.device import TorchDevice
 from engine.backends.torch.folder import read_folder
@@ -55,13 +55,16 @@ def test_numbers_are_those_that_the_formats_own_package_reads(kind: str) -> None
     np.testing.assert_array_equal(np.nan_to_num(found), np.nan_to_num(wanted.astype(np.float32)))
 
 
-def _torch(path: Path, **changes: Any) -> TorchBackend:
-    folder = read_gguf(read_header(path))
-    config = TorchConfig(**{
+def _config(path: Path, **changes: Any) -> TorchConfig:
+    return TorchConfig(**{
         "folder": path, "device": "cpu", "dtype": "float32", "num_blocks": 40, "max_model_len": 512, "max_num_seqs": 4,
         "max_num_batched_tokens": 64, **changes,
     })
-    return TorchBackend(config, lambda config: load_gguf(folder, config))
+
+
+def _torch(path: Path, **changes: Any) -> TorchBackend:
+    folder = read_gguf(read_header(path))
+    return TorchBackend(_config(path, **changes), lambda config: load_gguf(folder, config))
 
 
 def _llama_cpp(path: Path) -> LlamaCppBackend:
@@ -81,6 +84,20 @@ def _said(backend: Backend) -> dict[str, list[SampledToken]]:
 def test_it_says_what_llama_cpp_says(kv_heads: int, tmp_path: Path) -> None:
     path = write_tiny_gguf(tmp_path / "tiny.gguf", kv_heads=kv_heads)
     assert_same(_said(_torch(path)), _said(_llama_cpp(path)))
+
+
+def test_where_its_kv_has_no_room_the_vocabulary_is_given_back(tmp_path: Path) -> None:
+    path = write_tiny_gguf(tmp_path / "tiny.gguf")
+    folder, loaded = read_gguf(read_header(path)), []
+
+    def load(config: TorchConfig) -> LoadedModel:
+        loaded.append(load_gguf(folder, config))
+        return loaded[0]
+
+    with pytest.raises(RuntimeError):
+        TorchBackend(_config(path, num_blocks=1 << 44), load)
+    with pytest.raises(EngineFailed):
+        loaded[0].tokenizer.encode("Hi", add_special=False, parse_special=False)
 
 
 @pytest.mark.parametrize("kind", ["qwen2", "qwen3", "granite"])
