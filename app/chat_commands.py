@@ -73,13 +73,16 @@ def import_chats(
 
     It ends with 1 where the file could not be read, or nothing in it could.
     """
+    from app.names import in_plain
+
     result = _with_services(data_dir, user, lambda services, owner: services.imports.read_here(owner.id, file))
     for skipped in result.skipped:
         where = ", ".join(filter(None, [skipped.file, f"entry {skipped.position}" if skipped.position else ""]))
-        print(f"skipped: {where}: {skipped.title or 'without a title'}: {skipped.reason}", file=sys.stderr)
+        line = f"skipped: {where}: {skipped.title or 'without a title'}: {skipped.reason}"
+        print(in_plain(line), file=sys.stderr)
     print(_sentence(result))
     if result.problem:
-        print(f"inglenook: {result.problem}", file=sys.stderr)
+        print(f"inglenook: {in_plain(result.problem)}", file=sys.stderr)
     if result.problem or (result.num_skipped and not any(result.counts.values())):
         sys.exit(FAILED)
 

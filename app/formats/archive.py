@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO
 
 from app.language import Said
+from app.names import clean_label
 
 CHUNK_BYTES = 256 * 1024
 MAX_DIRECTORY_BYTES = 8 * 2**20             # of a ZIP: about 80,000 names, which Python's reader holds at once
@@ -72,7 +73,7 @@ def members(path: Path, progress: Progress) -> Iterator[Member]:
             raise UnreadableFile(Said("import-zip-without-json"))
         progress.num_bytes = sum(info.file_size for info in chosen)
         for info in chosen:
-            yield Member(_base_name(info), partial(_member_chunks, archive, info, progress))
+            yield Member(clean_label(_base_name(info)), partial(_member_chunks, archive, info, progress))
 
 
 def _opened(path: Path) -> zipfile.ZipFile:
