@@ -49,12 +49,13 @@ def export_chats(
 
     async def write(services: Services, owner: User) -> int:
         download = await services.exports.everything(owner.id, ExportFormat(form))
-        with to.open("xb") as file:
-            try:
+        file = to.open("xb")
+        try:
+            with file:              # what waits is written at its end, and a full disk may not take that either
                 return sum([file.write(chunk) async for chunk in download.chunks])
-            except BaseException:
-                to.unlink()         # half a file would pass for a whole one
-                raise
+        except BaseException:
+            to.unlink()             # half a file would pass for a whole one
+            raise
 
     if to.exists():
         raise Conflict(Said("command-file-there", path=str(to)))

@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,20 @@ class TestChats:
         assert again.out == "0 added, 0 updated, 2 known, 0 skipped.\n"
         assert inglenook("users", "add", "Ben", "--password-stdin", stdin=PASSWORD).exit_code == 0
         assert inglenook("import", str(tmp_path / "all.json"), "--user", "Ben").out.startswith("2 added")
+
+    def test_an_export_whose_last_bytes_find_no_room_leaves_no_half_file(
+        self, inglenook: Inglenook, anna: str, tmp_path: Path, full_after: Callable[[int], None]
+    ) -> None:
+        message: dict[str, Any] = {"id": "m", "parentId": None, "childrenIds": [], "role": "user"}
+        message["content"] = '"' * 2**21
+        chat = {"title": "Long", "history": {"currentId": "m", "messages": {"m": message}}}
+        source = write_json(tmp_path / "long.json", [{"id": "long", "title": "Long", "chat": chat}])
+        assert inglenook("import", str(source), "--user", anna).exit_code == 0
+        assert inglenook("export", "--user", anna, "--to", str(tmp_path / "whole.json")).exit_code == 0
+        full_after((tmp_path / "whole.json").stat().st_size - 100)
+        half = inglenook("export", "--user", anna, "--to", str(tmp_path / "half.json"))
+        assert half.exit_code == 1 and half.err.startswith("inglenook: ")
+        assert not (tmp_path / "half.json").exists()
 
     def test_what_a_strange_file_calls_its_chats_does_not_steer_the_terminal(
         self, inglenook: Inglenook, anna: str, tmp_path: Path

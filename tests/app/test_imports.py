@@ -8,7 +8,7 @@ import json
 import random
 import tracemalloc
 import zipfile
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -232,15 +232,6 @@ async def test_a_name_that_is_no_utf_8_is_damage_of_the_zip(services: Services, 
     data = zipped({"chäts.json": "[]"}).replace("ä".encode(), b"\xff\xff")
     done = await imported(services, user_id, data, "export.zip")
     assert done.state is ImportState.FAILED and "This ZIP is damaged" in done.problem
-
-
-@pytest.fixture
-def full_after() -> Iterator[Callable[[int], None]]:
-    """No file may grow beyond so many bytes any more, as on a disk that fills up."""
-    resource = pytest.importorskip("resource")
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    yield lambda num_bytes: resource.setrlimit(resource.RLIMIT_FSIZE, (num_bytes, before[1]))
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 async def test_a_disk_that_fills_up_in_the_last_piece_is_told(
