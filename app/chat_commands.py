@@ -49,12 +49,13 @@ def export_chats(
 
     async def write(services: Services, owner: User) -> int:
         download = await services.exports.everything(owner.id, ExportFormat(form))
-        with to.open("xb") as file:
-            try:
+        file = to.open("xb")
+        try:
+            with file:              # what waits is written at its end, and a full disk may not take that either
                 return sum([file.write(chunk) async for chunk in download.chunks])
-            except BaseException:
-                to.unlink()         # half a file would pass for a whole one
-                raise
+        except BaseException:
+            to.unlink()             # half a file would pass for a whole one
+            raise
 
     if to.exists():
         raise Conflict(Said("command-file-there", path=str(to)))
@@ -73,13 +74,16 @@ def import_chats(
 
     It ends with 1 where the file could not be read, or nothing in it could.
     """
+    from app.names import in_plain
+
     result = _with_services(data_dir, user, lambda services, owner: services.imports.read_here(owner.id, file))
     for skipped in result.skipped:
         where = ", ".join(filter(None, [skipped.file, f"entry {skipped.position}" if skipped.position else ""]))
-        print(f"skipped: {where}: {skipped.title or 'without a title'}: {skipped.reason}", file=sys.stderr)
+        line = f"skipped: {where}: {skipped.title or 'without a title'}: {skipped.reason}"
+        print(in_plain(line), file=sys.stderr)
     print(_sentence(result))
     if result.problem:
-        print(f"inglenook: {result.problem}", file=sys.stderr)
+        print(f"inglenook: {in_plain(result.problem)}", file=sys.stderr)
     if result.problem or (result.num_skipped and not any(result.counts.values())):
         sys.exit(FAILED)
 

@@ -63,8 +63,10 @@ def main() -> None:
         foreseen = _foreseen(error)
         if foreseen is None:
             raise
+        from app.names import in_plain
+
         sentence, exit_code = foreseen
-        print(f"inglenook: {sentence}", file=sys.stderr)
+        print(f"inglenook: {in_plain(sentence)}", file=sys.stderr)
         sys.exit(exit_code)
 
 

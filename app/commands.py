@@ -140,6 +140,9 @@ async def user_called(name: str, accounts: AccountService) -> User:
 
 
 def print_table(titles: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
-    widths = [max(len(row[column]) for row in (titles, *rows)) for column in range(len(titles))]
-    for row in (titles, *rows):
+    from app.names import in_plain
+
+    lines = [titles, *(tuple(map(in_plain, row)) for row in rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(titles))]
+    for row in lines:
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())

@@ -18,6 +18,7 @@ from pathlib import Path
 from app.errors import AppError
 from app.instance import AlreadyRunning, Instance
 from app.listening import listen
+from app.names import in_plain
 from app.services.model_facts import spec_from
 from app.services.models import find_starter
 from app.settings import CONFIG_FILE_NAME, Settings
@@ -74,7 +75,7 @@ def examine(settings: Settings) -> bool:
 def _section(title: str, lines: Iterator[str]) -> None:
     print(f"\n{title}", flush=True)
     for line in lines:
-        print(f"  {line}", flush=True)
+        print(f"  {in_plain(line)}", flush=True)
 
 
 def _machine(machine: Machine, findings: Findings) -> Iterator[str]:

@@ -34,7 +34,9 @@ def show(model: ModelId, data_dir: DataDir = None) -> None:
         speed = await services.model_speeds.of(row)
         return _about(row, "" if row.is_elsewhere else await _fit(services, row), report, told, versions, speed)
 
-    print("\n".join(with_services(data_dir, collect)))
+    from app.names import in_plain
+
+    print("\n".join(map(in_plain, with_services(data_dir, collect))))
 
 
 async def _template(services: Services, row: Model) -> TemplateReport | str:

@@ -1,7 +1,7 @@
 """What of a name can be seen: the one rule for whatever people, files and servers call something. Pure functions.
 
 Used wherever a name is taken: of people and keys (app/security.py), of chats, folders, tags, presets, prompts,
-connections and models (services).
+connections and models (services). And the one for what is printed of them (the command line).
 """
 
 from __future__ import annotations
@@ -42,6 +42,17 @@ def clean_label(text: str, *, max_chars: int | None = MAX_LABEL_CHARS) -> str:
     text = text.translate(_TURNING)
     harmless = "".join(" " if unicodedata.category(char) in ("Cc", "Cs") else char for char in text)
     return _without_hidden_ends(_without_hidden_ends(" ".join(harmless.split()))[:max_chars])
+
+
+def in_plain(text: str) -> str:
+    """One line for a terminal: what would steer it, or turn the direction of what follows, is spelled out. For texts
+    that hold what others made up and must stay as they are, paths say.
+    """
+    return "".join(char.encode("unicode_escape").decode() if _steers(char) else char for char in text)
+
+
+def _steers(char: str) -> bool:
+    return unicodedata.category(char) in ("Cc", "Zl", "Zp") or ord(char) in _TURNING
 
 
 def _without_hidden_ends(text: str) -> str:

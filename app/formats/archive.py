@@ -5,10 +5,10 @@ A ZIP's names are looked at, never used as paths. Its directory and what comes o
 
 from __future__ import annotations
 
+import errno
 import re
 import struct
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO
 
 from app.language import Said
+from app.names import clean_label
 
 CHUNK_BYTES = 256 * 1024
 MAX_DIRECTORY_BYTES = 8 * 2**20             # of a ZIP: about 80,000 names, which Python's reader holds at once
@@ -31,6 +32,7 @@ _NO_CHATS = re.compile(     # what else ChatGPT puts beside them
 _DIGITS = re.compile(r"(\d+)")
 _END_OF_DIRECTORY, _END_OF_DIRECTORY_64, _LOCATOR_64 = b"PK\x05\x06", b"PK\x06\x06", b"PK\x06\x07"
 _IN_OTHER_RECORD = 0xFFFF_FFFF
+_FAULTS_OF_FILE = (None, errno.EINVAL)      # no bzip2, and a place before the file's start; all others are the disk's
 _MAX_END_BYTES = 22 + 65_535                # with the longest comment
 
 
@@ -65,15 +67,19 @@ def members(path: Path, progress: Progress) -> Iterator[Member]:
         return
     _check_directory(path)
     progress.max_bytes = min(MAX_UNPACKED_BYTES, UNPACKED_FREELY_BYTES + MAX_TIMES_PACKED * path.stat().st_size)
+    with _opened(path) as archive:
+        chosen = _chosen(archive.infolist())
+        if not chosen:
+            raise UnreadableFile(Said("import-zip-without-json"))
+        progress.num_bytes = sum(info.file_size for info in chosen)
+        for info in chosen:
+            yield Member(clean_label(_base_name(info)), partial(_member_chunks, archive, info, progress))
+
+
+def _opened(path: Path) -> zipfile.ZipFile:
     try:
-        with zipfile.ZipFile(path) as archive:
-            chosen = _chosen(archive.infolist())
-            if not chosen:
-                raise UnreadableFile(Said("import-zip-without-json"))
-            progress.num_bytes = sum(info.file_size for info in chosen)
-            for info in chosen:
-                yield Member(_base_name(info), partial(_member_chunks, archive, info, progress))
-    except (zipfile.BadZipFile, NotImplementedError) as error:
+        return zipfile.ZipFile(path)
+    except (zipfile.BadZipFile, NotImplementedError, ValueError, struct.error) as error:     # a name in no UTF-8, say
         raise UnreadableFile(Said("import-zip-damaged", detail=str(error))) from error
 
 
@@ -88,7 +94,11 @@ def _member_chunks(archive: zipfile.ZipFile, info: zipfile.ZipInfo, progress: Pr
     try:
         with archive.open(info) as file:
             yield from _chunks(file, progress)
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
+    except UnreadableFile:
+        raise
+    except Exception as error:          # each way of packing raises its own
+        if isinstance(error, OSError) and error.errno not in _FAULTS_OF_FILE:
+            raise
         raise BrokenMember(Said("skipped-damaged", detail=str(error))) from error
 
 

@@ -18,6 +18,7 @@ from app.formats.archive import BrokenMember, Member, Progress, UnreadableFile, 
 from app.formats.json_list import Fault, ListSplitter, NotJson
 from app.formats.values import BadEntry, text
 from app.language import Said
+from app.names import clean_label
 from store.imports import IncomingConversation
 
 MAX_SKIPPED_TITLE_CHARS = 80
@@ -79,7 +80,7 @@ def _read_element(element: bytes | Fault, file: str, position: int) -> IncomingC
     title = ""
     try:
         entry = _parse(element)
-        title = " ".join(text(entry.get("title")).split())[:MAX_SKIPPED_TITLE_CHARS]
+        title = clean_label(text(entry.get("title")), max_chars=MAX_SKIPPED_TITLE_CHARS)
         return _read(entry)
     except BadEntry as error:
         return Skipped(said(error), file, position, title)

@@ -15,8 +15,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from io import FileIO
 from pathlib import Path
-from typing import IO, ParamSpec, TypeAlias, TypeVar
+from typing import ParamSpec, TypeAlias, TypeVar
 
 import structlog
 
@@ -27,7 +28,7 @@ from app.formats.reader import Skipped, read_conversations
 from app.language import Said
 from app.names import clean_label
 from app.services.changes import Change, Changes
-from app.services.chunks import in_pieces
+from app.services.chunks import in_pieces, write_whole
 from app.services.conversations import NEW_TITLE, title_from
 from app.services.parameters import MAX_SYSTEM_PROMPT_CHARS, checked_system_prompt, fitting_parameters
 from app.settings import Settings
@@ -173,13 +174,13 @@ class ImportService:
                 num_received += len(piece)
                 if num_received > self.max_bytes:
                     raise TooLarge(Said("error-import-large", count=self.max_bytes))
-                await self._on_disk(file.write, piece)
+                await self._on_disk(write_whole, file, piece)
         finally:
             await asyncio.to_thread(file.close)
         if num_received == 0:
             raise InvalidInput(Said("error-file-empty"), field="file")
 
-    def _create(self, path: Path, num_bytes: int) -> IO[bytes]:
+    def _create(self, path: Path, num_bytes: int) -> FileIO:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if shutil.disk_usage(self._folder).free < num_bytes + KEPT_FREE_BYTES:
             raise OSError(errno.ENOSPC, "no space")

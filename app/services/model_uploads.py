@@ -11,8 +11,9 @@ import errno
 import time
 from collections.abc import AsyncIterable, Callable
 from dataclasses import dataclass
+from io import FileIO
 from pathlib import Path
-from typing import IO, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 import structlog
 
@@ -21,7 +22,7 @@ from app.hub.disk import KEPT_FREE_BYTES, free_bytes
 from app.hub.layout import PART_ENDING
 from app.hub.names import safe_component
 from app.language import Said
-from app.services.chunks import in_pieces
+from app.services.chunks import in_pieces, write_whole
 from app.services.models import ModelService
 from app.settings import Settings
 from engine.errors import ModelLoadError
@@ -121,12 +122,12 @@ class ModelUploads:
         except ModelLoadError as error:
             raise InvalidInput(said(error), field="file") from error
 
-    async def _receive(self, file: IO[bytes], chunks: AsyncIterable[bytes], num_bytes: int | None) -> None:
+    async def _receive(self, file: FileIO, chunks: AsyncIterable[bytes], num_bytes: int | None) -> None:
         num_received = 0
         try:
             async for piece in in_pieces(chunks):
                 num_received += len(piece)
-                await self._on_disk(file.write, piece)
+                await self._on_disk(write_whole, file, piece)
         finally:
             await asyncio.to_thread(file.close)
         if num_received == 0 or (num_bytes is not None and num_received != num_bytes):
@@ -176,7 +177,7 @@ def _written_s(path: Path) -> float:
         return 0.0
 
 
-def _create(part: Path, place: Path, *, may_replace: bool) -> IO[bytes]:
+def _create(part: Path, place: Path, *, may_replace: bool) -> FileIO:
     """Raises FileExistsError where it is there, or on its way by another request."""
     part.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if place.exists() and not may_replace:

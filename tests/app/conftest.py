@@ -6,7 +6,7 @@ import asyncio
 import io
 import os
 import sys
-from collections.abc import AsyncIterator, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -120,6 +120,15 @@ def inglenook(data_dir: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
         return Outcome(int(ended.value.code or 0), captured.out, captured.err)
 
     return call
+
+
+@pytest.fixture
+def full_after() -> Iterator[Callable[[int], None]]:
+    """No file may grow beyond so many bytes any more, as on a disk that fills up."""
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    yield lambda num_bytes: resource.setrlimit(resource.RLIMIT_FSIZE, (num_bytes, before[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 @pytest.fixture

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import errno
 import io
+import json
 import os
 import re
 import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,7 @@ import pytest
 
 from app import cli
 from tests.app.command_line import Inglenook
-from tests.app.elsewhere import chatgpt_conversation, write_json
+from tests.app.elsewhere import chatgpt_conversation, write_json, zipped
 from tests.engine.tiny_gguf import write_tiny_gguf
 from tests.engine.tiny_lora import random_factors, write_tiny_adapter
 
@@ -47,6 +49,35 @@ class TestChats:
         assert again.out == "0 added, 0 updated, 2 known, 0 skipped.\n"
         assert inglenook("users", "add", "Ben", "--password-stdin", stdin=PASSWORD).exit_code == 0
         assert inglenook("import", str(tmp_path / "all.json"), "--user", "Ben").out.startswith("2 added")
+
+    def test_an_export_whose_last_bytes_find_no_room_leaves_no_half_file(
+        self, inglenook: Inglenook, anna: str, tmp_path: Path, full_after: Callable[[int], None]
+    ) -> None:
+        message: dict[str, Any] = {"id": "m", "parentId": None, "childrenIds": [], "role": "user"}
+        message["content"] = '"' * 2**21
+        chat = {"title": "Long", "history": {"currentId": "m", "messages": {"m": message}}}
+        source = write_json(tmp_path / "long.json", [{"id": "long", "title": "Long", "chat": chat}])
+        assert inglenook("import", str(source), "--user", anna).exit_code == 0
+        assert inglenook("export", "--user", anna, "--to", str(tmp_path / "whole.json")).exit_code == 0
+        full_after((tmp_path / "whole.json").stat().st_size - 100)
+        half = inglenook("export", "--user", anna, "--to", str(tmp_path / "half.json"))
+        assert half.exit_code == 1 and half.err.startswith("inglenook: ")
+        assert not (tmp_path / "half.json").exists()
+
+    def test_what_a_strange_file_calls_its_chats_does_not_steer_the_terminal(
+        self, inglenook: Inglenook, anna: str, tmp_path: Path
+    ) -> None:
+        title = "\x1b]0;taken\x07 over\r\u202etxt"
+        chats = json.dumps([{"title": title, "mapping": 5}])
+        source = tmp_path / "all.zip"
+        source.write_bytes(zipped({"conversations\x1b[2J.json": chats, "conversations\x9b2J.json": "no"}))
+        done = inglenook("import", str(source), "--user", anna)
+        missing = inglenook("import", str(tmp_path / "no\x1b[2J"), "--user", anna)
+        odd = inglenook("models", "show", "a\x1b[2Jb\nc")
+        assert done.err.count("skipped: ") == 2 and "]0;taken over txt" in done.err
+        assert r"a\x1b[2Jb\nc" in odd.err
+        told = done.out + done.err + missing.out + missing.err + odd.err
+        assert not set(told) & set("\x1b\x07\x9b\r\u202e")
 
     def test_what_cannot_be_done_is_told(self, inglenook: Inglenook, anna: str, tmp_path: Path) -> None:
         taken = write_json(tmp_path / "taken.json", "not chats")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import random
 import tracemalloc
-from collections.abc import AsyncIterator
+import zipfile
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -196,6 +198,54 @@ async def test_a_zip_whose_files_are_broken_gives_what_is_whole(services: Servic
     assert not list((services.settings.data_dir.parent).rglob("conversations*"))
 
 
+def _packed(way: int) -> bytearray:
+    """Two files of chats, in this way of packing."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", way) as archive:
+        for number in (1, 2):
+            archive.writestr(f"conversations-{number}.json", json.dumps([chatgpt_conversation(f"chat {number}")]))
+    return bytearray(content.getvalue())
+
+
+@pytest.mark.parametrize("way", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+async def test_damage_in_one_file_of_a_zip_costs_no_other_however_it_is_packed(
+    services: Services, user_id: str, way: int
+) -> None:
+    data = _packed(way)
+    first = data.index(b"conversations-1.json") + len(b"conversations-1.json")
+    data[first + 9:first + 60] = b"\xff" * 51
+    done = await imported(services, user_id, bytes(data), "export.zip")
+    assert (done.state, done.problem, counts(done)) == (ImportState.DONE, "", (1, 0, 0, 1))
+    assert "damaged in the ZIP" in done.skipped[0].reason
+
+
+async def test_a_place_before_a_zips_beginning_is_damage_in_that_file(services: Services, user_id: str) -> None:
+    data = _packed(zipfile.ZIP_DEFLATED)
+    end = data.rindex(b"PK\x05\x06")
+    data[end + 16:end + 20] = (int.from_bytes(data[end + 16:end + 20], "little") + 40).to_bytes(4, "little")
+    done = await imported(services, user_id, bytes(data), "export.zip")
+    assert (done.state, done.problem) == (ImportState.DONE, "")
+    assert "damaged in the ZIP" in done.skipped[0].reason
+
+
+async def test_a_name_that_is_no_utf_8_is_damage_of_the_zip(services: Services, user_id: str) -> None:
+    data = zipped({"chäts.json": "[]"}).replace("ä".encode(), b"\xff\xff")
+    done = await imported(services, user_id, data, "export.zip")
+    assert done.state is ImportState.FAILED and "This ZIP is damaged" in done.problem
+
+
+async def test_a_disk_that_fills_up_in_the_last_piece_is_told(
+    services: Services, user_id: str, full_after: Callable[[int], None]
+) -> None:
+    data = json.dumps([open_webui_chat("long", "x" * 5 * MiB)]).encode()
+    full_after(len(data) - 1000)
+    with pytest.raises(InvalidInput):
+        await services.imports.receive(user_id, "chats.json", pieces(data, MiB), num_bytes=None)
+    with pytest.raises(InvalidInput):
+        await services.model_uploads.receive("long.gguf", pieces(data, MiB), num_bytes=len(data))
+    assert not list(services.settings.data_dir.rglob("*.part"))
+
+
 async def test_a_zip_bomb_is_bounded(services: Services, user_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(archive, "MAX_UNPACKED_BYTES", 4 * MiB)
     done = await imported(services, user_id, zipped({"conversations.json": b"[" + b" " * 20 * MiB + b"]"}))
@@ -341,9 +391,6 @@ async def test_the_loop_goes_on_while_a_file_is_read(services: Services, user_id
 
 
 async def test_all_as_markdown_is_a_zip_with_a_file_a_chat(services: Services, user_id: str, ben_id: str) -> None:
-    import io
-    import zipfile
-
     chats = [chatgpt_conversation("c1"), chatgpt_conversation("c2"), open_webui_chat("o", "漢字/..")]
     await imported(services, user_id, json.dumps(chats).encode())
     await imported(services, ben_id, json.dumps([open_webui_chat("b", "Ben's")]).encode())

@@ -246,3 +246,14 @@ def test_new_chats_begin_with_an_admin_s_preset(inglenook: Inglenook, tiny: Path
         assert outcome.out == "Tiny 0: new chats begin with the preset Pirate.\n"
     assert "Settings  new chats begin with the preset Pirate\n" in inglenook("models", "show", "tiny").out
     assert inglenook("models", "set", "tiny", "--preset", "none").out == "Tiny 0: as for all models.\n"
+
+
+def test_a_path_in_a_list_does_not_steer_the_terminal(inglenook: Inglenook, tmp_path: Path) -> None:
+    if os.name == "nt":
+        pytest.skip("no file can be called so")
+    path = write_tiny_gguf(tmp_path / "odd\x1b[2J\nname.gguf")
+    assert inglenook("models", "add", str(path)).exit_code == 0
+    listed = inglenook("models", "list").out
+    (model_id,) = [line.strip("* ").split()[0] for line in listed.splitlines() if "name.gguf" in line]
+    for told in (listed, inglenook("models", "show", model_id).out):
+        assert r"odd\x1b[2J\nname.gguf" in told and "\x1b" not in told

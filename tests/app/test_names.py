@@ -8,7 +8,7 @@ import pytest
 
 from app import security
 from app.errors import InvalidInput
-from app.names import can_be_seen, clean_label
+from app.names import can_be_seen, clean_label, in_plain
 from app.services.connections import Entered
 from app.services.container import Services
 from app.services.setup import ChatSetup
@@ -84,3 +84,7 @@ async def test_a_connection_that_nobody_could_see_is_called_as_its_host(services
         assert [each.remote_id for each in entry.models] == ["big"]
     finally:
         server.close()
+
+
+def test_a_line_for_a_terminal_spells_out_what_would_steer_it() -> None:
+    assert in_plain("/models/a\x1b[31m\n\u202eb \x9b é 漢\t.gguf") == r"/models/a\x1b[31m\n\u202eb \x9b é 漢\t.gguf"

@@ -202,6 +202,27 @@ def test_a_schema_without_sense_or_measure_is_refused_before_anything_is_compile
     assert time.process_time() - start_s < 2
 
 
+@pytest.mark.parametrize("value", [
+    {"const": 1234567890123456789}, {"properties": {"id": {"enum": [None, {"of": [-(2**53) - 1]}]}}},
+    {"type": "integer", "minimum": 2**53 + 1, "maximum": 2**54}, {"type": "integer", "maximum": 2**53 + 3},
+    {"type": "integer", "minimum": 10**300, "maximum": 10**400}, {"type": "integer", "exclusiveMaximum": -(2**60)},
+    {"type": "integer", "minimum": 1e19, "maximum": 1e20},
+], ids=str)
+def test_a_number_that_would_become_another_is_refused(value: dict[str, Any]) -> None:
+    with pytest.raises(InvalidRequest, match="cannot be kept to exactly") as refused:
+        schema(value)
+    assert refused.value.param == PARAM
+
+
+@pytest.mark.parametrize(("value", "text"), [
+    ({"const": 2**53}, str(2**53)),
+    ({"type": "integer", "minimum": 0, "maximum": 2**63 - 1}, str(2**63 - 1)),
+    ({"type": "integer", "minimum": 0, "maximum": 2**64 - 1, "default": 2**64 - 1}, str(2**63 - 1)),
+], ids=str)
+def test_bounds_as_wide_as_the_numbers_of_64_bits_are_no_reason_to_refuse(value: dict[str, Any], text: str) -> None:
+    assert takes(matcher_of(schema(value)), text)
+
+
 def test_an_empty_choice_and_a_regex_without_measure_are_refused() -> None:
     with pytest.raises(InvalidRequest, match="empty list"):
         grammar.choice([], PARAM)

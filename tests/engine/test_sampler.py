@@ -58,6 +58,11 @@ def test_the_repetition_penalty_divides_positive_and_multiplies_negative_logits_
     assert adjusted(logits_of(4, -4, 4), seen_in_both).tolist() == [2, -8, 4]
 
 
+def test_a_repetition_penalty_too_small_for_32_bits_warns_nobody_and_still_chooses() -> None:
+    tiny = row(prompt=[0, 1, 2], repetition_penalty=1e-300, temperature=0.0)
+    assert sample(logits_of(0, -4, 4, 9), tiny).token_id == 2
+
+
 def test_presence_and_frequency_count_the_output_only() -> None:
     after_output = row(prompt=[0, 0, 0], output=[1, 1, 2], presence_penalty=1.0, frequency_penalty=0.5)
     assert adjusted(logits_of(4, 4, 4), after_output).tolist() == [4, 2, 2.5]
