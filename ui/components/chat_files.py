@@ -18,6 +18,7 @@ from ui.components.elements import button, icon, tag
 from ui.components.file_drop import FileDrop
 from ui.components.frame import Frame
 from ui.language import in_words, t
+from ui.refreshing import on_gone
 from ui.words import size
 
 NUM_SHOWN = 100         # of what was skipped
@@ -29,7 +30,7 @@ class ChatFiles:
         self._user = frame.user
         self._client = ui.context.client
         self._shown: tuple[Import | None, ImportState | None] = (None, None)
-        self._client.on_delete(services.changes.watch(self._user.id, self._on_change))
+        on_gone(self._client, services.changes.watch(self._user.id, self._on_change))
 
     def build(self) -> None:
         with tag("div", "nk-set"):
