@@ -95,7 +95,9 @@ class ChatPage:
         await self._chosen.read()
         await self._chats.read(is_first=True)
         await self._setup.read_presets()
-        return await self._show(conversation_id, message_id)
+        is_found = await self._show(conversation_id, message_id)
+        self._frame.on_role.append(self._show_models)       # who may see all of them finds the way there
+        return is_found
 
     # --- which chat is shown ------------------------------------------------------------------------------------------
 
