@@ -66,7 +66,7 @@ def bench(
 ) -> None:
     """Measure how fast a model writes here, and what that costs.
 
-    Tokens/s and the time to the first token, by how many ask at once, beside the model's last run or another model.
+    Tok/s and the time to the first token, by how many ask at once, beside the model's last run or another model.
     Answers are greedy and all of the same length, and every prompt is new to the cache. Of prompts nothing is kept but
     a hash. People who chat meanwhile go first. Amounts that are not given are those of the Measure page.
     """

@@ -16,7 +16,7 @@ from store.tables.models import ELSEWHERE
 
 BAR_CHARS = 40
 LEAST_GUESSED = 0.01
-COMPARED = ("CONCURRENCY", "TOKENS/S", "OTHER", "RATIO", "FIRST TOKEN", "OTHER", "RATIO")
+COMPARED = ("CONCURRENCY", "TOK/S", "OTHER", "RATIO", "FIRST TOKEN", "OTHER", "RATIO")
 SOURCES = {"own": "from chats", "given": "as they were given", "built-in": "of ours"}
 
 Row = dict[str, Any]
@@ -35,7 +35,7 @@ def progress_of(status: dict[str, Any], with_bar: bool) -> str:
         f"{status['repetition']} of {status['repetitions']}",
     ]
     if status["tokens_per_s"]:
-        parts.append(f"{status['tokens_per_s']:,.0f} tokens/s before")
+        parts.append(f"{status['tokens_per_s']:,.0f} tok/s before")
     if status["about_s"]:
         parts.append(f"about {in_time(status['about_s'])} left")
     return "  ".join(parts)
@@ -75,8 +75,8 @@ def lines_of(rows: Sequence[Row], costs: Costs) -> Iterator[str]:
         yield from _beside(*rows)
         yield ""
     yield (
-        "Tokens/s: of all answers together; spread: from the slowest to the fastest repetition. Of one answer: its own "
-        "tokens/s, after its first token. First token: from the question on, waiting in line included; between: from "
+        "Tok/s: of all answers together; spread: from the slowest to the fastest repetition. Of one answer: its own "
+        "tok/s, after its first token. First token: from the question on, waiting in line included; between: from "
         "one token to the next; medians, and p95: what 95 of 100 stay below."
     )
     guessed = max(level.guessed_share for row in rows for level in _levels(row))
@@ -95,7 +95,7 @@ def _one(row: Row, costs: Costs) -> Iterator[str]:
     yield _asked_what(row, levels)
     yield ""
     yield from _table(
-        ("CONCURRENCY", "TOKENS/S", "SPREAD", "OF ONE ANSWER", "FIRST TOKEN", "P95", "BETWEEN", "P95",
+        ("CONCURRENCY", "TOK/S", "SPREAD", "OF ONE ANSWER", "FIRST TOKEN", "P95", "BETWEEN", "P95",
          *(["A MILLION"] if costs.is_known else [])),
         [_figures(level, slots, costs) for level in levels],
     )
@@ -104,7 +104,7 @@ def _one(row: Row, costs: Costs) -> Iterator[str]:
     most = max(level.tokens_per_s.median for level in levels)
     for level in levels:
         bar = "#" * max(1, round(BAR_CHARS * level.tokens_per_s.median / most))
-        yield f"{_clients(level, slots):>{width}}  {bar} {level.tokens_per_s.median:,.0f} tokens/s"
+        yield f"{_clients(level, slots):>{width}}  {bar} {level.tokens_per_s.median:,.0f} tok/s"
     if compared := row["since"] or row["not_compared"]:
         yield ""
         yield f"{compared['told']}."

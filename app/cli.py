@@ -83,7 +83,14 @@ def desktop(
 
         print(f"inglenook {version_of('inglenook')}")
     elif context.invoked_subcommand is None:
-        _open(load_settings(data_dir=data_dir, port=port))
+        try:
+            _open(load_settings(data_dir=data_dir, port=port))
+        except Exception as error:
+            from app.problem_page import is_needed, show_problem
+
+            if (foreseen := _foreseen(error)) is not None and is_needed():
+                show_problem(foreseen[0])
+            raise
     elif data_dir is not None:
         os.environ["INGLENOOK_DATA_DIR"] = str(data_dir)         # given before the command: it is the command's then
 
@@ -177,10 +184,11 @@ def _foreseen(error: Exception) -> tuple[str, int] | None:
             first = error.errors(include_url=False, include_input=False)[0]
             setting = ".".join(str(part) for part in first["loc"])
             what = "there is no such setting" if first["type"] == "extra_forbidden" else first["msg"]
-            source = f"flag, INGLENOOK_{setting.upper()} or inglenook.toml"
-            return f"The setting {setting} ({source}): {what}.", WRONG_USAGE
+            source = f"flag, INGLENOOK_{setting.upper()} or {_settings_file(error)}"
+            return f"The setting {setting} ({source}): {what}. Correct it, or leave it out.", WRONG_USAGE
         case TOMLDecodeError():
-            return f"inglenook.toml in the data folder is not valid TOML: {error}.", WRONG_USAGE
+            sentence = f"{_settings_file(error)} is not valid TOML: {error}. Correct it, or start without this file."
+            return sentence, WRONG_USAGE
         case SettingsError():
             return f"{error}: write the list as JSON, as in INGLENOOK_ALLOWED_HOSTS='[\"chat.lan\"]'.", WRONG_USAGE
         case AppError() | StoreError() | EngineError() | AlreadyRunning():
@@ -190,3 +198,9 @@ def _foreseen(error: Exception) -> tuple[str, int] | None:
         case OSError():
             return f"{error.strerror or error}.", FAILED        # of the output, say, which has nowhere to go
     return None
+
+
+def _settings_file(error: Exception) -> str:
+    """Noted by `Settings.load`."""
+    notes: list[str] = getattr(error, "__notes__", ["inglenook.toml"])
+    return notes[0]

@@ -93,7 +93,7 @@ def files(
 
     variants = _at_desk(data_dir, ask)
     print_table(
-        ("QUANT", "SIZE", "FILES", "HERE", "USERS", "CONTEXT", "TOKENS/S"),
+        ("QUANT", "SIZE", "FILES", "HERE", "USERS", "CONTEXT", "TOK/S"),
         [
             (
                 each["label"], in_gb(each["size_bytes"]), str(len(each["files"])),
@@ -240,7 +240,7 @@ def _say_plan(repo: str, plan: dict[str, Any], *, anyway: bool) -> None:
         people = "1 person" if fit["num_users"] == 1 else f"{fit['num_users']} people at once"
         print(f"{how}: {people} with {fit['context_tokens']:,} tokens of context each{layers}.", file=sys.stderr)
         if speed := plan["speed"]:
-            print(f"About {speed['tokens_per_s']:g} tokens/s. {speed['rests_on']}", file=sys.stderr)
+            print(f"About {speed['tokens_per_s']:g} tok/s. {speed['rests_on']}", file=sys.stderr)
     elif verdict == "unknown" or anyway:
         print(f"Whether it fits: {fit['reason']}", file=sys.stderr)
     else:

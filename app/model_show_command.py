@@ -79,7 +79,7 @@ def _about(
         "Size": f"{row.size_bytes / 1e6:,.0f} MB" if row.size_bytes else "",
         "Context": f"trained for {row.context_tokens:,} tokens",
         "Memory": fit,
-        "Speed": f"about {speed.told:g} tokens/s. {speed.rests_on}" if speed else "",
+        "Speed": f"about {speed.told:g} tok/s. {speed.rests_on}" if speed else "",
         "Makes": "embeddings" if row.embeds else "answers",
         "Settings": settings,
         "Template": "" if report is None else report if isinstance(report, str) else _abilities(report),

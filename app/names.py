@@ -7,7 +7,7 @@ connections and models (services). And the one for what is printed of them (the 
 from __future__ import annotations
 
 import unicodedata
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 MAX_LABEL_CHARS = 200
 
@@ -17,6 +17,9 @@ _VARIANTS = ((0x180B, 0x180F), (0xFE00, 0xFE0F), (0xE0100, 0xE01EF))      # of t
 _TURNING = dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
 _HIDDEN = frozenset(("Cc", "Cf", "Cs", "Zs", "Zl", "Zp"))
 _TAGS = (0xE0020, 0xE007F)      # what the flags of England and Wales end with
+# Scripts that have shapes of letters in common, as the names of their letters begin.
+_ALIKE = frozenset(("LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC"))
+_MAX_MARKS = 4                  # on one letter: pointed Hebrew, Thai and Vietnamese need up to three
 
 
 def has_idle_variant(text: str) -> bool:
@@ -25,6 +28,25 @@ def has_idle_variant(text: str) -> bool:
         0xFE00 <= ord(char) <= 0xFE0F and unicodedata.category(before)[0] in "LN"
         for before, char in pairwise(text)
     )
+
+
+def mixes_alike_scripts(text: str) -> bool:
+    """Whether letters of two scripts meet that have shapes in common, by which one name can look like another.
+
+    Other scripts may meet, as in 田中 Ken, and so may signs, as in Кабинет №5.
+    """
+    letters = "".join(char for char in text if unicodedata.category(char)[0] == "L")
+    scripts = {unicodedata.name(char, "").partition(" ")[0] for char in unicodedata.normalize("NFKC", letters)}
+    return len(_ALIKE & scripts) > 1
+
+
+def piles_up_marks(text: str) -> bool:
+    """Whether a letter has more marks above, below and through it than any script needs, or one of them twice."""
+    for is_mark, chars in groupby(unicodedata.normalize("NFD", text), _is_mark):
+        marks = list(chars) if is_mark else []
+        if len(marks) > _MAX_MARKS or any(first == second for first, second in pairwise(marks)):
+            return True
+    return False
 
 
 def can_be_seen(text: str) -> bool:
@@ -72,6 +94,10 @@ def _is_seen(char: str) -> bool:
         or char in SHAPELESS
         or any(first <= ord(char) <= last for first, last in _VARIANTS)
     )
+
+
+def _is_mark(char: str) -> bool:
+    return unicodedata.category(char) in ("Mn", "Me")
 
 
 def _is_idle(char: str) -> bool:

@@ -13,7 +13,7 @@ import unicodedata
 from passlib.hash import argon2
 
 from app.language import Said
-from app.names import SHAPELESS, can_be_seen, has_idle_variant
+from app.names import SHAPELESS, can_be_seen, has_idle_variant, mixes_alike_scripts, piles_up_marks
 
 SESSION_COOKIE = "inglenook_session"
 MIN_PASSWORD_CHARS = 8
@@ -72,7 +72,12 @@ def name_problem(name: str) -> Said | None:
     hides_something |= has_idle_variant(seen) or not can_be_seen(seen)
     if hides_something or name[0] != seen[:1] or name[-1] != seen[-1:]:
         return Said("error-name-invisible")
-    return None
+    return Said("error-name-marks") if piles_up_marks(name) else None
+
+
+def user_name_problem(name: str) -> Said | None:
+    """The same of a person's name, which must not look like another's. Who was called so before that still is."""
+    return name_problem(name) or (Said("error-name-mixed") if mixes_alike_scripts(name) else None)
 
 
 def name_key(name: str) -> str:

@@ -103,9 +103,18 @@ class Settings(BaseSettings):
     def load(cls, **flags: Any) -> Settings:
         """`flags` whose value is None are as if not given.
 
-        Raises pydantic's ValidationError with the field's name, SettingsError or TOMLDecodeError.
+        Raises pydantic's ValidationError with the field's name, SettingsError or TOMLDecodeError; the file's path is
+        their note.
         """
         given = {name: value for name, value in flags.items() if value is not None}
+        try:
+            return cls._of(given)
+        except ValueError as error:
+            error.add_note(str(_folder(given.get("data_dir")) / CONFIG_FILE_NAME))
+            raise
+
+    @classmethod
+    def _of(cls, given: dict[str, Any]) -> Settings:
         try:
             return cls(**given)
         except UnicodeDecodeError as error:
@@ -121,9 +130,13 @@ class Settings(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         data_dir = init_settings().get("data_dir") or env_settings().get("data_dir")
-        folder = absolute(Path(data_dir)) if data_dir else user_data_path("inglenook", appauthor=False)
-        file = TomlConfigSettingsSource(settings_cls, toml_file=folder / CONFIG_FILE_NAME)
+        file = TomlConfigSettingsSource(settings_cls, toml_file=_folder(data_dir) / CONFIG_FILE_NAME)
         return init_settings, env_settings, file
+
+
+def _folder(data_dir: str | Path | None) -> Path:
+    wanted = data_dir or os.environ.get("INGLENOOK_DATA_DIR")
+    return absolute(Path(wanted)) if wanted else user_data_path("inglenook", appauthor=False)
 
 
 def absolute(path: Path) -> Path:

@@ -1,4 +1,6 @@
-"""Brings an open page up to date, once for however much changed meanwhile. On the event loop."""
+"""Brings an open page up to date, once for however much changed meanwhile, and no longer than it is there: what it has
+begun to read then is dropped. On the event loop.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +16,14 @@ from app.services.container import Services
 from store.errors import DatabaseClosed
 
 
+def on_gone(client: Client, stop: Callable[[], object]) -> None:
+    """`stop()` when this page is closed, or was never opened; at once where that has happened: it is told only once."""
+    if client.is_deleted:
+        stop()
+    else:
+        client.on_delete(stop)
+
+
 def show_changes(
     services: Services, client: Client, user_id: str, place: Element, kinds: set[str],
     show: Callable[[], Awaitable[None]],
@@ -25,7 +35,7 @@ def show_changes(
         if change.kind in kinds:
             refreshing.mark(change.kind, place)
 
-    client.on_delete(services.changes.watch(user_id, on_change))
+    on_gone(client, services.changes.watch(user_id, on_change))
 
 
 class Refreshing:
@@ -37,6 +47,7 @@ class Refreshing:
         self._show = show
         self._stale: set[str] = set()       # kinds of changes that are not shown yet
         self._task: asyncio.Task[None] | None = None        # while it runs
+        on_gone(client, self._stop)
 
     def mark(self, kind: str, place: Element) -> None:
         """`place`: in which element's context it is shown. Called on the loop that the page lives on."""
@@ -53,6 +64,10 @@ class Refreshing:
                 stale, self._stale = self._stale, set()
                 await self._show(stale)
         self._task = None       # at once: what is marked from here on begins another
+
+    def _stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         """Also one that was cancelled before it began, or failed, which is told as of any handler of a page; but for a

@@ -73,7 +73,7 @@ class AccountService:
             raise NotAllowed(Said("error-setup-link"))
         if not await self.needs_setup():
             raise Conflict(Said("error-set-up-already"))
-        name = _checked_name(name)
+        name = _checked_name(name, security.user_name_problem)
         password_hash = await self._hash(password)
         user = await self._db.run(accounts.add_first_admin, name, security.name_key(name), password_hash)
         if user is not None:
@@ -152,7 +152,7 @@ class AccountService:
         return user is not None and user.is_active and user.role is UserRole.ADMIN
 
     async def add_user(self, name: str, password: str, role: UserRole = UserRole.USER) -> User:
-        name = _checked_name(name)
+        name = _checked_name(name, security.user_name_problem)
         password_hash = await self._hash(password)
         user = await self._db.run(accounts.add_user, name, security.name_key(name), password_hash, role)
         if user is None:
@@ -217,7 +217,7 @@ class AccountService:
 
     async def create_key(self, user_id: str, name: str) -> tuple[ApiKey, str]:
         """The row, and the key itself, which cannot be shown again."""
-        name = _checked_name(name)
+        name = _checked_name(name, security.name_problem)
         key = security.new_api_key()
         row = await self._db.run(accounts.add_key, user_id, name, security.token_hash(key), security.key_hint(key))
         self.tell_people_changed()
@@ -283,9 +283,9 @@ class AccountService:
             callback(user_id, token_hash)
 
 
-def _checked_name(name: str) -> str:
+def _checked_name(name: str, problem_of: Callable[[str], Said | None]) -> str:
     name = security.clean_name(name)
-    if problem := security.name_problem(name):
+    if problem := problem_of(name):
         raise InvalidInput(problem, field="name")
     return name
 

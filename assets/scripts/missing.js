@@ -49,21 +49,9 @@ function nkWatch(words) {
 
   // Where this may keep nothing, it does not know, and does not risk to go round in circles.
   function hasLoadedAgain() {
-    try {
-      if (sessionStorage.getItem(AGAIN_KEY) === location.href) return true;
-      sessionStorage.setItem(AGAIN_KEY, location.href);
-      return false;
-    } catch {
-      return true;
-    }
-  }
-
-  function forgetLoadingAgain() {
-    try {
-      sessionStorage.removeItem(AGAIN_KEY);
-    } catch {
-      // nothing was kept
-    }
+    if (sessionStorage.getItem(AGAIN_KEY) === location.href) return true;
+    sessionStorage.setItem(AGAIN_KEY, location.href);
+    return window.nkForgets("sessionStorage", AGAIN_KEY);
   }
 
   function show({ title, about }) {
@@ -93,7 +81,7 @@ function nkWatch(words) {
     if (!isMade()) goOn();
     if (isLost) return;
     note?.remove();
-    forgetLoadingAgain();
+    sessionStorage.removeItem(AGAIN_KEY);
   }
 
   // NiceGUI tells whoever waits a second that their browser is too old.

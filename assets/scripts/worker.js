@@ -35,14 +35,14 @@ async function page(event) {
   }
 }
 
-// Its address changes whenever it does.
+// Its address changes whenever it does. Where it cannot be kept, for want of room, it comes from the server each time.
 async function file(request) {
-  const known = await caches.match(request);
+  const known = await caches.match(request).catch(() => null);
   if (known) return known;
   const response = await fetch(request);
   if (response.ok && response.type === "basic") {
     const copy = response.clone();
-    await caches.open(CACHE).then((cache) => cache.put(request, copy));
+    await caches.open(CACHE).then((cache) => cache.put(request, copy)).catch(() => {});
   }
   return response;
 }

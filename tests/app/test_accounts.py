@@ -201,6 +201,18 @@ async def test_an_unknown_token_or_key_is_nobodys(service: AccountService, anna:
     assert await service.user_of_key(token) is None
 
 
+async def test_who_was_named_before_a_rule_forbade_it_still_signs_in(
+    service: AccountService, database: Database, anna: User
+) -> None:
+    name, password_hash = "\u0410nna", security.hash_password(PASSWORD)       # with a Cyrillic A
+    with pytest.raises(InvalidInput, match="in one script"):
+        await service.add_user(name, PASSWORD)
+    await database.run(accounts.add_user, name, security.name_key(name), password_hash, UserRole.USER)
+    user, _ = await service.sign_in(name, PASSWORD)
+    assert user.name == name != anna.name
+    await service.set_active(user.id, False)
+
+
 async def test_a_session_ends_when_its_time_is_over(service: AccountService, database: Database, anna: User) -> None:
     token = await service.start_session(anna)
 

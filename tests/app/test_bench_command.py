@@ -110,7 +110,7 @@ def test_the_report_names_what_every_figure_depends_on() -> None:
         "Parrot, Q4_1: llama.cpp 0.3.40 on cpu, 2 threads; 4,096 tokens of context for 8 at once, KV in f16; Inglenook",
         "Prompts: 2 from chats, about 34 tokens each, cold; answers of 8 tokens",
         "20 % slower than on 3 March 2026, with 1 at once. Changed since: llama.cpp 0.3.36 → 0.3.40.",
-        "   4 at once  ######################################## 320 tokens/s",
+        "   4 at once  ######################################## 320 tok/s",
         "With 4 at once a million tokens cost 0.018 here, as long as it writes.",
         "Above 10.09 million tokens a month, which are 8.8 hours of writing, this machine is cheaper than the API at ",
     ):
@@ -191,6 +191,6 @@ def test_the_line_of_progress() -> None:
     }
     bar = "[############------------]"
     assert progress_of(status, True) == (
-        f"{bar}  50%  Parrot  4 at once  2 of 3  84 tokens/s before  about 1 min 1 s left"
+        f"{bar}  50%  Parrot  4 at once  2 of 3  84 tok/s before  about 1 min 1 s left"
     )
     assert "warming up" in progress_of(status | {"concurrency": 0}, False)

@@ -361,10 +361,10 @@ class TestSettings:
         assert outcome.exit_code == 2
         assert "INGLENOOK_PORT" in outcome.err
 
-    def test_an_unknown_type_of_kv_names_those_there_are(self, inglenook: Inglenook) -> None:
+    def test_an_unknown_type_of_kv_names_those_there_are(self, inglenook: Inglenook, data_dir: Path) -> None:
         outcome = inglenook("serve", "--kv-type", "q4_0", "--no-browser")
         assert outcome.exit_code == 2
-        assert "The setting kv_type (flag, INGLENOOK_KV_TYPE or inglenook.toml)" in outcome.err
+        assert f"The setting kv_type (flag, INGLENOOK_KV_TYPE or {data_dir / 'inglenook.toml'})" in outcome.err
         assert "'f16' or 'q8_0'" in outcome.err
 
     def test_a_setting_that_does_not_exist(self, inglenook: Inglenook, data_dir: Path) -> None:
@@ -386,7 +386,30 @@ class TestSettings:
     def test_a_file_that_is_no_toml(self, inglenook: Inglenook, data_dir: Path) -> None:
         data_dir.mkdir()
         (data_dir / "inglenook.toml").write_text("port =\n")
-        assert "not valid TOML" in inglenook("users", "list").err
+        outcome = inglenook("users", "list")
+        assert (outcome.exit_code, outcome.err.count("\n")) == (2, 1)
+        assert f"{data_dir / 'inglenook.toml'} is not valid TOML" in outcome.err and "line 1" in outcome.err
+        assert "Correct it, or start without this file." in outcome.err
+
+    def test_who_started_it_by_a_double_click_reads_it_in_the_browser(
+        self, inglenook: Inglenook, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        data_dir.mkdir()
+        (data_dir / "inglenook.toml").write_text("prot = '<b>'\n")
+        shown: list[str] = []
+
+        def browse(address: str) -> bool:
+            shown.append(httpx.get(address).text)
+            return True
+
+        monkeypatch.setenv("DISPLAY", ":0")
+        monkeypatch.setattr("webbrowser.open", browse)
+        outcome = inglenook()
+        assert outcome.exit_code == 2 and "The setting prot " in outcome.err
+        assert len(shown) == 1 and "The setting prot " in shown[0] and str(data_dir / "inglenook.toml") in shown[0]
+        assert "there is no such setting. Correct it, or leave it out." in shown[0]
+        inglenook("users", "list")          # in a terminal, or for a script
+        assert len(shown) == 1
 
     def test_a_file_that_is_no_text(self, inglenook: Inglenook, data_dir: Path) -> None:
         data_dir.mkdir()

@@ -59,7 +59,7 @@ class TestAlone:
         assert (done.exit_code, done.out) == (0, f"{REPO}:Q4_K_M is there, as parrot-q4_k_m.\n")
         assert f"{REPO}:Q4_K_M, 0.4 MB, commit {birds.repos[REPO].commit[:12]}.\n" in done.err
         assert "It fits: 8 people at once with 4,096 tokens of context each" in done.err
-        assert re.search(r"^About \d+ tokens/s\. Reckoned from", done.err, re.MULTILINE)
+        assert re.search(r"^About \d+ tok/s\. Reckoned from", done.err, re.MULTILINE)
         (file,) = (data_dir / "models").rglob("*.gguf")
         assert file.read_bytes() == tiny_model()
         assert "parrot-q4_k_m" in inglenook("models", "list").out

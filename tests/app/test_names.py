@@ -47,6 +47,31 @@ def test_nobody_is_called_what_looks_like_another_or_nothing(name: str) -> None:
     assert problem == "Choose a name without control characters or invisible ones."
 
 
+@pytest.mark.parametrize("name", [
+    "\u0410nna", "Ann\u0430", "Anna \u0421\u043e\u0445", "\u0391nna", "\u054fim", "Ｐ\u0435ter", "\U0001d400\u0430",
+])
+def test_nobody_has_letters_of_two_scripts_that_look_alike(name: str) -> None:
+    problem = security.user_name_problem(security.clean_name(name))
+    assert problem is not None and problem.startswith("Choose a name in one script.")
+    assert security.name_problem(security.clean_name(name)) is None       # a key may be called so: it is nobody
+
+
+@pytest.mark.parametrize("name", [
+    "A\u0301\u0301nna", "Z\u0300\u0301\u0302\u0303\u0304oe", "ก" + "\u0e47" * 20, "Anna\u0338\u0335\u0336\u0337\u20dd",
+])
+def test_nobody_piles_marks_on_a_letter(name: str) -> None:
+    problem = security.user_name_problem(security.clean_name(name))
+    assert problem == "Choose a name with fewer marks above and below its letters."
+
+
+@pytest.mark.parametrize("name", [
+    "Алёна", "Ђорђе", "Ελένη", "ᾅδης", "Nguyễn Thị Huệ", "Ọlọ́run", "שָׁלוֹם", "مُحَمَّد", "श्रीमती", "ស្រីនាថ", "ညွှန့်", "น้ำผึ้ง",
+    "བསྒྲུབས", "田中 Ken", "김 Ken", "Кабинет №5", "Anna ❤\ufe0f", "Անի", "გიორგი", "İbrahim",
+])
+def test_names_of_every_script_are_fine(name: str) -> None:
+    assert security.user_name_problem(security.clean_name(name)) is None
+
+
 @pytest.mark.parametrize("unseen", UNSEEN)
 async def test_whatever_takes_a_name_refuses_one_that_cannot_be_seen(
     services: Services, user_id: str, unseen: str

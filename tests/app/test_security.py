@@ -64,7 +64,7 @@ def test_a_name_that_cannot_be_used_is_explained(name: str, problem: str) -> Non
     "🦊 Fux 👩\u200d👩\u200d👧",
 ])
 def test_ordinary_names_are_fine(name: str) -> None:
-    assert security.name_problem(security.clean_name(name)) is None
+    assert security.user_name_problem(security.clean_name(name)) is None
 
 
 @pytest.mark.parametrize(("one", "other"), [

@@ -80,6 +80,13 @@ def test_one_thing_has_one_word(code: str, other_words: str) -> None:
     assert [line for line in lines if re.search(other_words, line)] == []
 
 
+def test_the_command_line_has_the_same_words() -> None:
+    for path in (ROOT / "app").glob("*.py"):
+        for each in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):      # docstrings, too: --help has them
+            if isinstance(each, ast.Constant) and isinstance(each.value, str):
+                assert not re.search("(?i)tokens?/s", each.value), f"{_id(path)}:{each.lineno}"
+
+
 @pytest.mark.parametrize(("source", "words"), [
     ('tag("b", "nk-ell", "Ready")', ["Ready"]),
     ('tag("b", "nk-ell on", aria_label="Copy")', ["Copy"]),

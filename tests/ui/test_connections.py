@@ -79,7 +79,7 @@ async def test_a_connection_is_entered_tested_and_removed(home: Home, ada: Perso
     submit(tab)
     await until(lambda: "Answers" in texts(tab))
     assert {"Office", "vLLM", upstream.url, "1 model", "big"} <= set(texts(tab))
-    assert "last today" in texts(tab)
+    assert "answered today" in texts(tab)
     assert "8k context" in texts(tab) and KEY not in str(texts(tab))
     upstream.routes["/v1/models"] = {"no": "models"}
     click(tab, "Test it")

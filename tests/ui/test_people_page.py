@@ -139,6 +139,28 @@ async def test_an_open_page_of_who_is_made_an_admin_shows_it(home: Home, ada: Pe
     assert all(tab.client and tab.client.id not in Client.instances for tab in tabs)
 
 
+async def test_whatever_admins_have_comes_to_who_is_made_one(home: Home, ada: Person, ben: Person) -> None:
+    """On pages that are open: the rules for all models, how much may be imported, and the ways to the models."""
+    settings, chat = await ben.at("/settings"), await ben.at("/")
+    click(chat, "Model: ")
+
+    def found() -> list[bool]:
+        in_settings, in_chat = texts(settings), texts(chat)
+        return [
+            "Memory for all models together, in GiB" in in_settings,
+            any("import_max_bytes" in each for each in in_settings),
+            "Add a larger one" in in_chat,
+            "All models" in in_chat,
+        ]
+
+    assert found() == [False] * 4
+    await home.services.people.set_role(ada.id, ben.id, UserRole.ADMIN)
+    await until(lambda: all(found()))
+    await home.services.people.set_role(ada.id, ben.id, UserRole.USER)
+    assert all(tab.client and tab.client.id not in Client.instances for tab in (settings, chat))
+    assert "Memory for all models together, in GiB" not in texts(await ben.at("/settings"))
+
+
 async def test_pages_of_others_stay_when_an_admin_is_unmade(home: Home, ada: Person, ben: Person) -> None:
     carla = await home.person("Carla", UserRole.ADMIN)
     theirs, others, mine = await carla.at("/models"), await ben.at("/"), await ada.at("/people")

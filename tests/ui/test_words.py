@@ -79,7 +79,7 @@ def test_when_something_happened_is_told_by_its_day() -> None:
     def german() -> None:
         speak_in_request(languages()["de"])
         assert t("people-seen", when=when(noon - timedelta(days=2), noon)) == "Zuletzt am 08.03.2026 da"
-        assert t("connection-answered", when=when(noon, noon)) == "zuletzt heute"
+        assert t("connection-answered", when=when(noon, noon)) == "antwortete heute"
 
     copy_context().run(german)
 

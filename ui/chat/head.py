@@ -39,7 +39,7 @@ class ChatHead:
         open_menu_buttons()
         self._heading = tag("div", "nk-sr")
         self._picker = ModelPicker(
-            self._actions.choose_model, self._actions.choose_preset, sees_models=self._user.role is UserRole.ADMIN
+            self._actions.choose_model, self._actions.choose_preset, sees_models=self._sees_models
         )
         tag("span", "nk-grow")
         self._gauge = ContextGauge(self._actions.when_full)
@@ -65,6 +65,9 @@ class ChatHead:
         with tag("a", "nk-ib nk-only-sm", href="/", aria_label=t("head-new-chat")) as link:
             icon("square-pen", 20)
         link.on("click.prevent", self._actions.new_chat, args=[])
+
+    def _sees_models(self) -> bool:
+        return self._user.role is UserRole.ADMIN
 
     def show_chat(self, conversation: Conversation | None, *, is_new: bool, is_temporary: bool) -> None:
         self._is_temporary = is_temporary

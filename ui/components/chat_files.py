@@ -17,7 +17,9 @@ from store.tables import UserRole
 from ui.components.elements import button, icon, tag
 from ui.components.file_drop import FileDrop
 from ui.components.frame import Frame
+from ui.components.text import live, put
 from ui.language import in_words, t
+from ui.refreshing import on_gone
 from ui.words import size
 
 NUM_SHOWN = 100         # of what was skipped
@@ -26,10 +28,11 @@ NUM_SHOWN = 100         # of what was skipped
 class ChatFiles:
     def __init__(self, services: Services, frame: Frame) -> None:
         self._imports = services.imports
+        self._while_role = frame.while_role
         self._user = frame.user
         self._client = ui.context.client
         self._shown: tuple[Import | None, ImportState | None] = (None, None)
-        self._client.on_delete(services.changes.watch(self._user.id, self._on_change))
+        on_gone(self._client, services.changes.watch(self._user.id, self._on_change))
 
     def build(self) -> None:
         with tag("div", "nk-set"):
@@ -45,7 +48,8 @@ class ChatFiles:
         with tag("div", "nk-set"):
             with tag("div", "nk-grow"):
                 tag("h3", "", t("settings-import"))
-                tag("p", "", self._about())
+                about = live("p")
+                self._while_role(lambda: put(about, self._about()))
             self._drop = FileDrop(url=IMPORT_PATH, max_bytes=self._imports.max_bytes, accept=".json,.zip")
         self._status = tag("div")
         self._build_stage(None)

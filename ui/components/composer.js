@@ -150,13 +150,9 @@ export default {
     },
     keep() {
       if (!this.key) return;
-      try {
-        for (const storage of [sessionStorage, localStorage]) {
-          if (this.text) storage.setItem(this.key, this.text);
-          else storage.removeItem(this.key);
-        }
-      } catch (error) {
-        if (error.name !== "QuotaExceededError") throw error; // too long to be kept over a reload; it stays in the field
+      for (const storage of [sessionStorage, localStorage]) {
+        if (this.text) storage.setItem(this.key, this.text);
+        else storage.removeItem(this.key);
       }
     },
     forget(key) {

@@ -21,7 +21,7 @@ NUM_ON_PHONE = 3
 class Hello:
     def __init__(self, user: User, make_composer: Callable[[], Composer]) -> None:
         self._greeting = greeting(user.name, datetime.now().astimezone())
-        self._sees_models = user.role is UserRole.ADMIN
+        self._user = user
         self._is_temporary = False
         self._over = ""             # the connection to the model that is chosen, where that is elsewhere
         with tag("div", "nk-hello"), tag("div", "nk-hello-in"):
@@ -48,7 +48,7 @@ class Hello:
         about = "hello-starter" if model else "hello-no-model"
         with self._note:
             tag("span", text=f"{t(about)} ")
-            if self._sees_models:
+            if self._user.role is UserRole.ADMIN:
                 tag("a", "", t(f"{about}-link"), href="/models")
 
     def show_temporary(self, is_temporary: bool) -> None:

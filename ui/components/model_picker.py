@@ -50,9 +50,9 @@ class ModelPicker:
 
     def __init__(
         self, on_choose: Callable[[str], Awaitable[None]], on_preset: Callable[[str | None], Awaitable[None]], *,
-        sees_models: bool,
+        sees_models: Callable[[], bool],
     ) -> None:
-        """`sees_models`: the page of all models, which is for admins."""
+        """`sees_models`: the page of all models, which is for admins; their reader may become one."""
         self._on_choose = on_choose
         self._on_preset = on_preset
         self._sees_models = sees_models
@@ -86,7 +86,7 @@ class ModelPicker:
                 for entry in entries
             ],
             chosen and chosen.model.id, absence, [(preset.id, preset.name) for preset in presets], preset_id,
-            dict(speeds),
+            dict(speeds), self._sees_models(),
         )
         if now == self._last:
             return
@@ -118,7 +118,7 @@ class ModelPicker:
                 presets = [_choice(each.id, each.name, is_chosen=each is offer.preset) for each in offer.presets]
                 MenuChoices(t("picker-presets"), [none, *presets], self._choose_preset, has_heading=True)
                 tag("hr")
-            if self._sees_models:
+            if self._sees_models():
                 _link("/models", "box", t("picker-all") if offer.entries else t("picker-add"))
             _link("/library", "sliders-horizontal", t("picker-library"))
 

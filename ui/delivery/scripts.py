@@ -16,6 +16,7 @@ _NAMES = ("escape", "fields", "banners", "line", "frame", "focus", "web_app")
 OURS = [ASSETS / "scripts" / f"{name}.js" for name in _NAMES]
 AHEAD = ASSETS / "scripts" / "ahead.js"        # of no use but in here
 # These stand in the page itself, see template.py.
+STORAGE = ASSETS / "scripts" / "storage.js"
 MISSING = ASSETS / "scripts" / "missing.js"
 EARLY = ASSETS / "scripts" / "early.js"
 QUASAR = ASSETS / "vendor" / "quasar" / "index.js"
@@ -49,7 +50,7 @@ def _without_source_map(script: str) -> str:
     return script.partition("//# sourceMappingURL=")[0]
 
 
-OURS_ALONE = [f"/assets/scripts/{path.name}?v={version_of([path])}" for path in OURS]
+STORAGE_ALONE, *OURS_ALONE = (f"/assets/scripts/{path.name}?v={version_of([path])}" for path in [STORAGE, *OURS])
 SCRIPT = MadeFile("page.js", "text/javascript", version_of([AHEAD, *OURS, QUASAR]), _made)
 NICEGUI_VUE = f"{NICEGUI_ADDRESS}/vue.esm-browser.prod.js"
 VUE = MadeFile(

@@ -18,7 +18,18 @@ from ui.components.elements import MARK
 from ui.delivery.components import Joined
 from ui.delivery.files import NICEGUI_ADDRESS
 from ui.delivery.modules import FOLDERS
-from ui.delivery.scripts import EARLY, LANGUAGES, MISSING, NICEGUI_VUE, OURS_ALONE, SCRIPT, VUE, in_page
+from ui.delivery.scripts import (
+    EARLY,
+    LANGUAGES,
+    MISSING,
+    NICEGUI_VUE,
+    OURS_ALONE,
+    SCRIPT,
+    STORAGE,
+    STORAGE_ALONE,
+    VUE,
+    in_page,
+)
 from ui.delivery.styles import LAYERS, SHEET
 
 log = structlog.get_logger(__name__)
@@ -30,7 +41,8 @@ _SCRIPT = rf'<script defer src="{_STATIC}%s"></script>\s*'
 _CHANGES = (
     (
         r"<head>",
-        f"<head>\n<script>{in_page(MISSING)}nkWatch({{{{ language | nk_missing_words | tojson }}}});\n"
+        f"<head>\n<script>{in_page(STORAGE)}"
+        f"{in_page(MISSING)}nkWatch({{{{ language | nk_missing_words | tojson }}}});\n"
         f"{in_page(EARLY)}nkOpenEarly({{{{ socket_io_js_query_params | tojson }}}}, "
         "{{ prefix | tojson }});</script>",
     ),
@@ -50,7 +62,7 @@ _CHANGES = (
     (re.escape("{% for url in js_imports_urls %}"), "{% for url in js_imports_urls | nk_preloaded %}"),
 )
 # Where they are not all found: our sheet, which comes after NiceGUI's own in the same layers, and our script alone.
-OUR_HEAD = f'<link rel="stylesheet" href="{SHEET.address}">' + "".join(
+OUR_HEAD = f'<link rel="stylesheet" href="{SHEET.address}"><script src="{STORAGE_ALONE}"></script>' + "".join(
     f'<script src="{address}" defer></script>' for address in OURS_ALONE
 )
 _COMPONENT = re.compile(r'import \{ default as \w+ \} from "[^"]*/components/([^"]+)";')

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from nicegui import Client, background_tasks
 
 from ui.models.row import ModelRow
+from ui.refreshing import on_gone
 
 LOOK_INTERVAL_S = 1.0
 
@@ -22,4 +23,4 @@ def keep_figures_fresh(client: Client, rows: Callable[[], Iterable[ModelRow]]) -
                 row.tick()
 
     looking = background_tasks.create(look(), name="figures of models")
-    client.on_delete(looking.cancel)
+    on_gone(client, looking.cancel)

@@ -30,7 +30,7 @@ from ui.components.absent import AbsentActions
 from ui.components.elements import tag
 from ui.components.frame import Frame
 from ui.language import t
-from ui.refreshing import Refreshing
+from ui.refreshing import Refreshing, on_gone
 
 
 async def chat_page(
@@ -90,12 +90,14 @@ class ChatPage:
         commands.open_chat, commands.begin_chat, commands.use_model = self._open, self._begin_with, self._choose_model
         self._chats.build_toast()
         ui.on("nk_location", lambda event: self._follow_location(event.args))
-        self._client.on_delete(self._services.changes.watch(self._user.id, self._on_change))
+        on_gone(self._client, self._services.changes.watch(self._user.id, self._on_change))
         self._client.on_delete(self._end_temporary)
         await self._chosen.read()
         await self._chats.read(is_first=True)
         await self._setup.read_presets()
-        return await self._show(conversation_id, message_id)
+        is_found = await self._show(conversation_id, message_id)
+        self._frame.on_role.append(self._show_models)       # who may see all of them finds the way there
+        return is_found
 
     # --- which chat is shown ------------------------------------------------------------------------------------------
 

@@ -28,7 +28,7 @@ from ui.language import t, told
 from ui.models.get_button import GetButton, show_gets
 from ui.models.head import FIND, INSTALLED, models_head
 from ui.models.results import result_rows, starter_row
-from ui.refreshing import show_changes
+from ui.refreshing import on_gone, show_changes
 
 WAIT_S = 0.35               # after the last letter
 PAGE_SIZE = 20
@@ -100,7 +100,8 @@ class FindPage:
         await self._show_starters()
         show_changes(self._services, self._client, self._frame.user.id, place, {"downloads", "models"}, self._show_gets)
         # The page is there before the hub has answered.
-        background_tasks.create(self._search(), name="first search", context=place)
+        reading = background_tasks.create(self._search(), name="first search", context=place)
+        on_gone(self._client, reading.cancel)
 
     def _build_search(self) -> None:
         host = urlsplit(self._services.settings.hub_endpoint).netloc

@@ -29,7 +29,7 @@ from ui.models.head import FIND, INSTALLED, back_link
 from ui.models.model_card import readable
 from ui.models.names import repo_name
 from ui.models.results import about, parameters
-from ui.refreshing import show_changes
+from ui.refreshing import on_gone, show_changes
 from ui.words import context, size
 
 
@@ -72,7 +72,8 @@ class HubModelPage:
             tag("span", "nk-spin nk-spin-ember")
             tag("span", text=t("hub-asking"))
         show_changes(self._services, self._client, self._frame.user.id, place, {"downloads", "models"}, self._show_gets)
-        background_tasks.create(self._load(), name="refresh hub model", context=place)
+        reading = background_tasks.create(self._load(), name="refresh hub model", context=place)
+        on_gone(self._client, reading.cancel)
 
     async def _load(self) -> None:
         try:

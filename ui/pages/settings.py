@@ -7,7 +7,6 @@ from nicegui import ui
 
 from app.errors import AppError, InvalidInput
 from app.services.container import Services
-from store.tables import UserRole
 from ui.components.api_keys import ApiKeys
 from ui.components.chat_files import ChatFiles
 from ui.components.dialog import field, show_problem
@@ -48,16 +47,25 @@ async def settings_page(services: Services, request: Request) -> None:
             _section(t("settings-files"), t("settings-files-about"))
             with tag("div", "nk-card nk-list"):
                 files.build()
-            if frame.user.role is UserRole.ADMIN:
-                _section(t("settings-models"), t("settings-models-about"))
-                with tag("div", "nk-card"):
-                    await ModelRulesForm(services).build()
+            rules = tag("div", "nk-contents")
             _section(t("settings-device"))
             with tag("div", "nk-card"), tag("form", "nk-set", method="post", action="/logout"):
                 with tag("div"):
                     tag("h3", "", t("sign-out"))
                     tag("p", "", t("settings-sign-out-about"))
                 button(t("sign-out"), "nk-btn-quiet", kind="submit")
+
+    async def show_rules() -> None:
+        """Who becomes an admin has them at once. Pages of who is none any more load anew."""
+        if rules.default_slot.children or not await services.accounts.is_admin(frame.user.id):
+            return
+        with rules:
+            _section(t("settings-models"), t("settings-models-about"))
+            with tag("div", "nk-card"):
+                await ModelRulesForm(services).build()
+
+    await show_rules()
+    show_changes(services, ui.context.client, frame.user.id, rules, {"role"}, show_rules)
     show_changes(services, ui.context.client, frame.user.id, keys.place, {"people"}, keys.show)
     await keys.show()
 

@@ -136,8 +136,8 @@ connection-models = { $count ->
     [one] { $count } Modell
    *[other] { $count } Modelle
 }
-connection-latency = antwortete in { $time }
-connection-answered = zuletzt { $when }
+connection-latency = brauchte { $time }
+connection-answered = antwortete { $when }
 connection-switch-on = Einschalten
 connection-switch-off = Ausschalten
 connection-more = Mehr zu { $connection }

@@ -136,8 +136,8 @@ connection-models = { $count ->
     [one] { $count } model
    *[other] { $count } models
 }
-connection-latency = answered in { $time }
-connection-answered = last { $when }
+connection-latency = took { $time }
+connection-answered = answered { $when }
 connection-switch-on = Switch on
 connection-switch-off = Switch off
 connection-more = More for { $connection }

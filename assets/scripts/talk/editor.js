@@ -58,12 +58,7 @@ export const Editor = {
   methods: {
     t,
     keep() {
-      if (!this.keepsDrafts()) return;
-      try {
-        sessionStorage.setItem(keyOf(this.messageId), this.text);
-      } catch (error) {
-        if (error.name !== "QuotaExceededError") throw error; // too long to be kept; it stays in the field
-      }
+      if (this.keepsDrafts()) sessionStorage.setItem(keyOf(this.messageId), this.text);
     },
     forget() {
       this.isKept = false;
