@@ -248,9 +248,7 @@ class DownloadQueue:
                 self.announce()
             if loop.time() >= look_at_s:
                 look_at_s = loop.time() + LOOK_AGAIN_S
-                await self._take()
-                await self._mind_the_hours()
-                self.pump()
+                await self._look_again()
             if self._running:
                 await asyncio.sleep(ANNOUNCE_INTERVAL_S)
                 continue
@@ -261,6 +259,14 @@ class DownloadQueue:
         self._ticker = None
 
     # --- hours, rules, and who has the queue -------------------------------------------------------------------------
+
+    async def _look_again(self) -> None:
+        try:
+            await self._take()
+        except (OSError, StoreError) as error:      # a full disk, say: the next time may do
+            log.warning("the queue of downloads could not be taken", reason=str(error))
+        await self._mind_the_hours()
+        self.pump()
 
     async def _mind_the_hours(self) -> None:
         if self._book.wait_s() > 0:
@@ -281,10 +287,15 @@ class DownloadQueue:
         async with self._taking:
             if self._instance is not None:
                 return True
-            self._instance = await asyncio.to_thread(self._claim)
-            if self._instance is None:
+            instance = await asyncio.to_thread(self._claim)
+            if instance is None:
                 return False
-            await self._read_rows()
+            try:
+                await self._read_rows()
+            except BaseException:       # whoever has the queue must know what is in it
+                instance.release()
+                raise
+            self._instance = instance
             for row in self.rows.values():
                 if row.state in UNDER_WAY:
                     row.state = DownloadState.QUEUED    # as nothing runs; in the database it may stay as it is
