@@ -10,20 +10,17 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from app.errors import AppError
 from app.services.container import Services
 from app.services.engines import ModelState
 from app.services.model_settings import ModelSettings
 from app.services.models import ModelEntry
 from engine.engine import Engine
-from engine.errors import EngineError
-from store.errors import StoreError
 from ui.components.dialog import ask, show_problem
 from ui.components.elements import icon, icon_button, menu, menu_item, tag
 from ui.components.engine_figures import EngineFigures
 from ui.components.tags import Tags
 from ui.components.text import live, put
-from ui.language import in_words, t, told
+from ui.language import FORESEEN, in_words, t, told
 from ui.models.head import BENCH
 from ui.words import context, number, size
 
@@ -215,7 +212,7 @@ class ModelRow:
     async def load(self) -> None:
         try:
             await self._services.engines.load(self._entry.model.id)
-        except (AppError, EngineError) as error:
+        except FORESEEN as error:
             if not self._services.engines.status(self._entry.model.id).reason:      # else the row says why
                 self._say(told(error))
 
@@ -259,7 +256,7 @@ class ModelRow:
     async def _tried(self, doing: Awaitable[Any]) -> bool:
         try:
             await doing
-        except (AppError, EngineError, StoreError) as error:
+        except FORESEEN as error:
             self._say(told(error))
             return False
         return True
