@@ -5,17 +5,15 @@ Part of `app.cli`, which explains exit codes and late imports.
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from collections.abc import Awaitable, Callable
-from contextlib import closing
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from app.commands import DataDir, load_settings, user_called
+from app.commands import FAILED, DataDir, user_called, with_services
 
 if TYPE_CHECKING:
     from app.services.container import Services
@@ -24,7 +22,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-FAILED = 1
 
 Owner = Annotated[str, typer.Option("--user", metavar="NAME", help="Whose chats they are.")]
 
@@ -59,7 +56,7 @@ def export_chats(
 
     if to.exists():
         raise Conflict(Said("command-file-there", path=str(to)))
-    num_bytes = _with_services(data_dir, user, write)
+    num_bytes = _with_owner(data_dir, user, write)
     print(f"{to}: {num_bytes:,} bytes.")
 
 
@@ -76,7 +73,7 @@ def import_chats(
     """
     from app.names import in_plain
 
-    result = _with_services(data_dir, user, lambda services, owner: services.imports.read_here(owner.id, file))
+    result = _with_owner(data_dir, user, lambda services, owner: services.imports.read_here(owner.id, file))
     for skipped in result.skipped:
         where = ", ".join(filter(None, [skipped.file, f"entry {skipped.position}" if skipped.position else ""]))
         line = f"skipped: {where}: {skipped.title or 'without a title'}: {skipped.reason}"
@@ -93,13 +90,8 @@ def _sentence(result: Import) -> str:
     return f"{counts}, {result.num_skipped:,} skipped."
 
 
-def _with_services(data_dir: Path | None, name: str, work: Callable[[Services, User], Awaitable[T]]) -> T:
-    settings = load_settings(data_dir=data_dir)
-    from app.services.container import Services
-    from engine.load import load_engine
-
+def _with_owner(data_dir: Path | None, name: str, work: Callable[[Services, User], Awaitable[T]]) -> T:
     async def run(services: Services) -> T:
         return await work(services, await user_called(name, services.accounts))
 
-    with closing(Services.open(settings, load_engine)) as services:
-        return asyncio.run(run(services))
+    return with_services(data_dir, run)

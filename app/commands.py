@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 HELP_STYLE: dict[str, Any] = {"rich_markup_mode": None, "pretty_exceptions_enable": False, "add_completion": False}
+FAILED = 1                      # exit code: see `app.cli`
 SHORT_ID_CHARS = 12
 
 models = typer.Typer(**HELP_STYLE, no_args_is_help=True, help="The language models that can be used here.")

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from app.commands import DataDir, load_settings, print_table, with_services
+from app.commands import FAILED, DataDir, load_settings, print_table, with_services
 
 if TYPE_CHECKING:
     from app.download_desk import Desk
     from app.services.container import Services
     from app.services.model_updates import Update
 
-FAILED = 1
 MIB = 2**20
 NO_RULE = ("none", "always", "auto", "")
 SHORT_COMMIT_CHARS = 8

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from app.instance import AlreadyRunning
-from app.running_server import RunningServer, server_url
+from app.running_server import RunningServer, any_admin, server_url
 from app.services.accounts import AccountService
 from app.services.changes import Changes
 from app.settings import Settings
@@ -51,7 +51,7 @@ class Office:
     @asynccontextmanager
     async def desk(self, about: User | None = None) -> AsyncIterator[Desk]:
         """`about`: whom it concerns."""
-        url, admin = self._url(), await self._admin_besides(about)
+        url, admin = self._url(), await any_admin(self.accounts, besides=about)
         if url is None or admin is None:
             yield _Here(self.accounts)
             return
@@ -63,10 +63,6 @@ class Office:
             return server_url(self.settings)
         except AlreadyRunning:
             return None         # just starting or ending: no page is open there
-
-    async def _admin_besides(self, about: User | None) -> User | None:
-        admins = [each for each in await self.accounts.list_users() if each.role is UserRole.ADMIN and each.is_active]
-        return next((each for each in admins if about is None or each.id != about.id), None)
 
 
 def at_office(settings: Settings, work: Callable[[Office], Awaitable[T]]) -> T:

@@ -38,8 +38,9 @@ def server_url(settings: Settings) -> str | None:
     return None
 
 
-async def any_admin(accounts: AccountService) -> User | None:
-    return next((each for each in await accounts.list_users() if each.role is UserRole.ADMIN and each.is_active), None)
+async def any_admin(accounts: AccountService, *, besides: User | None = None) -> User | None:
+    admins = [each for each in await accounts.list_users() if each.role is UserRole.ADMIN and each.is_active]
+    return next((each for each in admins if besides is None or each.id != besides.id), None)
 
 
 class RunningServer:

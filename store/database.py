@@ -1,4 +1,5 @@
-"""The one door to the database: sessions, and the threads they run on. Made at start by `app.main` or `app.cli`.
+"""The one door to the database: sessions, and the threads they run on. Opened by `Services.open`, and by commands
+that need no more.
 
 Services await `read` and `run` on the event loop; the query itself runs on a store thread, in one transaction.
 """

@@ -235,7 +235,8 @@ class _Search:
         among = _several("chat", conversation_ids, values)
         rows = self.session.connection().execute(
             text("SELECT conversation_id, substr(content, 1, :chars), min(created_at) FROM message"
-                 f" WHERE conversation_id IN {among} AND role = 'user' GROUP BY conversation_id"),
+                 f" WHERE conversation_id IN {among} AND role = 'user' AND deleted_at IS NULL"
+                 " GROUP BY conversation_id"),
             values,
         )
         return {conversation_id: " ".join(opening.split()) for conversation_id, opening, _ in rows}

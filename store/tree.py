@@ -1,4 +1,6 @@
-"""The shape of a conversation: which message hangs under which. Used by `store.messages`, on a store thread."""
+"""The shape of a conversation: which message hangs under which. For `store.messages` and `store.deletions`, on a store
+thread.
+"""
 
 from __future__ import annotations
 

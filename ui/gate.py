@@ -19,6 +19,7 @@ from markupsafe import Markup
 from app.errors import AppError, Conflict, InvalidInput, NotAllowed, TooManyAttempts
 from app.language import Language
 from app.security import MIN_PASSWORD_CHARS, SESSION_COOKIE
+from app.services.accounts import AccountService
 from app.services.container import Services
 from app.services.endings import Ending
 from app.settings import Settings
@@ -95,7 +96,8 @@ def gate_routes(services: Services) -> APIRouter:
             if not await accounts.needs_setup():
                 return page("setup_done.html", 409, **place)
             return page("setup.html", 409, token=token, name=name, problem=error, **place)
-        return await _let_in(request, user, await accounts.start_session(user, user_agent=_user_agent(request)), "/")
+        token = await accounts.start_session(user, user_agent=_user_agent(request))
+        return _let_in(request, settings, token, "/")
 
     @router.get("/login")
     async def show_login(request: Request, next: str = "/") -> Response:  # noqa: A002 - the query's name
@@ -103,15 +105,8 @@ def gate_routes(services: Services) -> APIRouter:
             return RedirectResponse("/setup", SEE_OTHER)
         if request.state.user is not None:
             return RedirectResponse(local_path(next), SEE_OTHER)
-        return page("login.html", name="", next=local_path(next), problem=None, why=_why_signed_out(request), **place)
-
-    def _why_signed_out(request: Request) -> str | None:
-        """The message for whoever had a session: by its cookie, else (signed out in another tab) as their page says
-        that was open. No other word of an address is shown.
-        """
-        if token := request.cookies.get(SESSION_COOKIE):
-            return f"ended-{accounts.ending_of(token)}"
-        return f"ended-{Ending.SIGNED_OUT}" if ENDED in request.query_params else None
+        why = _why_signed_out(accounts, request)
+        return page("login.html", name="", next=local_path(next), problem=None, why=why, **place)
 
     @router.post("/login")
     async def sign_in(
@@ -120,7 +115,7 @@ def gate_routes(services: Services) -> APIRouter:
     ) -> Response:
         client = request.client.host if request.client else ""
         try:
-            user, token = await accounts.sign_in(name, password, user_agent=_user_agent(request), client=client)
+            _, token = await accounts.sign_in(name, password, user_agent=_user_agent(request), client=client)
         except (InvalidInput, TooManyAttempts, NotAllowed) as error:
             status_code = 429 if isinstance(error, TooManyAttempts) else 400
             response = page(
@@ -129,7 +124,7 @@ def gate_routes(services: Services) -> APIRouter:
             if isinstance(error, TooManyAttempts):
                 response.headers["Retry-After"] = str(error.retry_after_s)
             return response
-        return await _let_in(request, user, token, local_path(next))
+        return _let_in(request, settings, token, local_path(next))
 
     @router.post("/logout")
     async def sign_out(request: Request) -> Response:
@@ -139,15 +134,25 @@ def gate_routes(services: Services) -> APIRouter:
         response.delete_cookie(SESSION_COOKIE, path="/")
         return response
 
-    async def _let_in(request: Request, user: User, token: str, path: str) -> Response:
-        response = RedirectResponse(path, SEE_OTHER)
-        response.set_cookie(
-            SESSION_COOKIE, token, max_age=settings.session_days * 24 * 3600, path="/",
-            httponly=True, samesite="lax", secure=request.url.scheme == "https",
-        )
-        return response
-
     return router
+
+
+def _why_signed_out(accounts: AccountService, request: Request) -> str | None:
+    """The message for whoever had a session: by its cookie, else (signed out in another tab) as their page says
+    that was open. No other word of an address is shown.
+    """
+    if token := request.cookies.get(SESSION_COOKIE):
+        return f"ended-{accounts.ending_of(token)}"
+    return f"ended-{Ending.SIGNED_OUT}" if ENDED in request.query_params else None
+
+
+def _let_in(request: Request, settings: Settings, token: str, path: str) -> Response:
+    response = RedirectResponse(path, SEE_OTHER)
+    response.set_cookie(
+        SESSION_COOKIE, token, max_age=settings.session_days * 24 * 3600, path="/",
+        httponly=True, samesite="lax", secure=request.url.scheme == "https",
+    )
+    return response
 
 
 def local_path(target: str) -> str:

@@ -18,11 +18,14 @@ from nicegui import Client
 from nicegui.slot import Slot
 from starlette.requests import Request
 
-from app.errors import said
+from app.errors import AppError, said
 from app.language import LOCALES, Language, Said, in_language, language_named, languages, preferred_language, said_again
+from engine.errors import EngineError
+from store.errors import StoreError
 
 LANGUAGE_SETTING: Final = "language"        # of a person: a code, or "system", which is their browser's
 BROWSER_AREAS: Final = ("common", "chat", "composer", "sidebar", "markdown", "commands")
+FORESEEN: Final = (AppError, EngineError, StoreError)     # what `told` has a sentence for: no fault of ours
 NICEGUI_NAMES: Final = {"en": "en-US"}      # where NiceGUI and Quasar say more than the code
 
 _of_pages: WeakKeyDictionary[Client, Language] = WeakKeyDictionary()

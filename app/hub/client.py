@@ -57,7 +57,7 @@ class ModelPage:
 
 
 class HubClient:
-    """Every call raises HubError or NotFound with a sentence. `token` is asked for each request, and goes to the hub
+    """Every call raises HubError or NotFound with a sentence. `token` is set before each call, and goes to the hub
     only, never to where it sends us.
     """
 

@@ -1,4 +1,4 @@
-"""Which models are in memory. Made once, by `app.main`; used by generations, the API and the Models page.
+"""Which models are in memory. Made once, by `Services.open`; used by generations, the API and the Models page.
 
     ON_DISK -> LOADING -> READY -> DRAINING -> ON_DISK        (any) -> FAILED(reason)
 

@@ -1,6 +1,6 @@
 """Writes answers. A generation belongs to the server, not to a page: pages come and go and only watch it.
 
-Made once, by `app.main`; `ChatService` starts generations. All on the event loop; text is saved on a store thread.
+Made once, by `Services.open`; `ChatService` starts generations. All on the event loop; text is saved on a store thread.
 """
 
 from __future__ import annotations

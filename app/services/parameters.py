@@ -16,6 +16,7 @@ from typing import Any
 from app.errors import InvalidInput
 from app.language import Said
 from engine.params import MAX_STOP_STRINGS, SamplingParams
+from store.sqlite import storable
 from store.tables import Model
 
 MAX_STOP_CHARS = 200
@@ -82,7 +83,7 @@ def fitting_parameters(given: Mapping[str, Any]) -> dict[str, Any]:
 def checked_system_prompt(text: str) -> str:
     if len(text) > MAX_SYSTEM_PROMPT_CHARS:
         raise InvalidInput(Said("error-system-prompt-long", count=MAX_SYSTEM_PROMPT_CHARS), field="system_prompt")
-    return _whole(text).strip()
+    return storable(text).strip()
 
 
 def sampling(model: Model, parameters: Mapping[str, Any], *, is_another: bool = False) -> SamplingParams:
@@ -142,14 +143,9 @@ def _number(value: Any) -> float | None:
 def _checked_lines(parameter: Parameter, value: Any) -> list[str]:
     if not isinstance(value, list) or not all(isinstance(line, str) for line in value):
         raise InvalidInput(Said("error-lines"), field=parameter.name)
-    lines = [_whole(line) for line in value if line]
+    lines = [storable(line) for line in value if line]
     if len(lines) > MAX_STOP_STRINGS or any(len(line) > MAX_STOP_CHARS for line in lines):
         raise InvalidInput(
             Said("error-many-lines", count=MAX_STOP_STRINGS, characters=MAX_STOP_CHARS), field=parameter.name
         )
     return list(dict.fromkeys(lines))
-
-
-def _whole(text: str) -> str:
-    """Half a surrogate pair, which a browser can send, is no text: U+FFFD takes its place."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -22,6 +22,7 @@ from app.names import clean_label
 from app.services.changes import Change, Changes
 from store import library
 from store.database import Database
+from store.sqlite import storable
 from store.tables import Prompt
 
 MAX_NAME_CHARS = 80
@@ -135,8 +136,7 @@ def _values(name: str, command: str, content: str) -> dict[str, Any]:
         raise InvalidInput(Said("error-prompt-empty"), field="content")
     if len(content) > MAX_CONTENT_CHARS:
         raise InvalidInput(Said("error-prompt-long", count=MAX_CONTENT_CHARS), field="content")
-    whole = content.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return {"name": name, "command": command, "content": whole}
+    return {"name": name, "command": command, "content": storable(content)}
 
 
 def _add(session: Session, user_id: str, values: dict[str, Any]) -> Prompt:

@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from sqlmodel import Session
 
 from app.errors import Conflict, HubRefused, HubUnreachable, InvalidInput, NotFound
 from app.hub.disk import Disk, NoRoom
 from app.hub.pace import Hours
+from app.services import download_queue
 from app.services.changes import Change
 from app.services.container import Services
 from app.services.download_status import Meter
@@ -21,6 +23,9 @@ from app.services.downloads import DownloadRules
 from app.services.models import spec_from
 from engine.errors import ModelLoadError
 from engine.select import select_backend
+from store import downloads
+from store.errors import DatabaseUnusable
+from store.tables import Download
 from store.tables import DownloadState as State
 from tests.app.house import turn
 from tests.app.hub import TOKEN, Hub, sha256
@@ -411,6 +416,29 @@ class TestQueue:
         other = await second.downloads.request(REPO, "Q8_0")
         for each in (asked, other):
             await second.until(each.id, lambda status: status.state is State.ON_DISK)
+        await second.close()
+
+
+    async def test_a_database_that_cannot_be_read_at_that_moment_is_read_the_next_time(
+        self, shop: Shop, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(download_queue, "LOOK_AGAIN_S", 0.01)
+        shop.hub.hold()
+        asked = await shop.downloads.request(REPO)
+        second = Shop.open(shop.services, shop.hub)
+        await second.downloads.start()
+        list_all, failures = downloads.list_all, [DatabaseUnusable("The disk is full."), OSError("odd")]
+
+        def list_or_fail(session: Session) -> list[Download]:
+            if failures:
+                raise failures.pop()
+            return list_all(session)
+
+        monkeypatch.setattr(downloads, "list_all", list_or_fail)
+        await shop.close()
+        shop.hub.release()
+        await second.until(asked.id, lambda status: status.state is State.ON_DISK)
+        assert not failures
         await second.close()
 
 

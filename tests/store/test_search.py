@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlmodel import Session
 
-from store import answers, conversations, folders, messages, organise
+from store import answers, conversations, deletions, folders, messages, organise
 from store.search import HIGHLIGHT_END, HIGHLIGHT_START, MAX_QUERY_CHARS, Filters, SearchHit, search
 from store.tables import Conversation, MessageRole, MessageStatus, User, now
 
@@ -125,6 +125,16 @@ def test_deleted_conversations_are_not_found_and_purged_ones_leave_nothing(sessi
     session.flush()
     assert num_indexed(session, "paris") == num_titles(session, "paris") == 0
     assert session.connection().exec_driver_sql("SELECT count(*) FROM search_document").scalar() == 0
+
+
+def test_a_chat_found_by_its_title_does_not_begin_with_what_was_deleted_in_it(session: Session, anna: User) -> None:
+    turn = messages.start_conversation(session, anna.id, "Recipes", "my secret PIN", model_id=None)
+    answers.finish(session, turn.answer.id, MessageStatus.COMPLETE, content="!")
+    messages.edit_turn(session, anna.id, turn.user_message.id, "how long do eggs boil", model_id=None)
+
+    deletions.mark_deleted(session, anna.id, turn.user_message.id)
+
+    assert [hit.snippet for hit in find(session, anna, "recipes")] == ["how long do eggs boil"]
 
 
 def test_removing_a_person_removes_what_they_said_from_the_index(session: Session, anna: User) -> None:

@@ -12,7 +12,8 @@ from nicegui.testing import User
 
 from app.services.changes import Change
 from engine.backends.scripted import Gate, ScriptedBackend
-from store import tables
+from store import messages, organise, tables
+from store.errors import DatabaseUnusable
 from store.tables import Message, MessageRole
 from tests.ui.conftest import PARIS, URL, Home, Person
 from tests.ui.using import click, elements, has, one, told, trigger, until
@@ -162,6 +163,25 @@ async def test_what_cannot_be_sent_stays_in_the_field_with_the_reason(home: Home
     assert "broken character" in told(tab, '"refuse"')[0]
     assert not told(tab, '"accept"')
     assert await home.services.conversations.list_recent(ada.id) == []
+
+
+async def test_a_database_that_takes_nothing_is_told_where_it_was_written_to(
+    ada: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_args: object, **_values: object) -> None:
+        raise DatabaseUnusable("The disk is full.")
+
+    tab = await ada.at("/")
+    await _ask(tab)
+    monkeypatch.setattr(messages, "add_turn", full)
+    _say(tab, "And of Spain?")
+    await until(lambda: told(tab, '"refuse"'))
+    assert "The disk is full." in told(tab, '"refuse"')[0]
+
+    monkeypatch.setattr(organise, "archive", full)
+    trigger(one(tab, ConversationList), "act", {"do": "archive", "ids": [tab.client.page.path.rpartition("/")[2]]})
+    await until(lambda: told(tab, '"show"'))
+    assert "The disk is full." in told(tab, '"show"')[0]
 
 
 async def test_trying_again_makes_a_version_that_one_can_turn_back_from(ada: Person) -> None:

@@ -1,4 +1,4 @@
-"""The style sheets fit every reader: lines from right to left, and text of any size."""
+"""The style sheets fit every reader: lines from right to left, and text of any size. What nothing has is in none."""
 
 from __future__ import annotations
 
@@ -34,8 +34,7 @@ def test_widths_of_windows_are_measured_in_the_reader_s_own_text(sheet: Path) ->
 
 @pytest.mark.parametrize("sheet", SHEETS, ids=lambda sheet: sheet.stem)
 def test_text_grows_with_the_reader_s_settings(sheet: Path) -> None:
-    css = re.sub(r"[^{}]*nk-chart text[^}]*}", "", _css(sheet))      # a drawing grows as a whole
-    sizes = re.findall(r"font-size: ?([\d.]+px)|font: [^;]*?([\d.]+px)", css)
+    sizes = re.findall(r"font-size: ?([\d.]+px)|font: [^;]*?([\d.]+px)", _css(sheet))
     assert sizes == [], "write it in rem"
 
 
@@ -47,3 +46,13 @@ def test_the_browser_s_bar_has_the_page_s_own_colours() -> None:
 def _css(sheet: Path) -> str:
     """Without comments, and without selectors by attribute."""
     return re.sub(r"/\*.*?\*/|\[[^\]]*\]", "", sheet.read_text(encoding="utf-8"), flags=re.DOTALL)
+
+
+def test_no_class_is_styled_that_nothing_has() -> None:
+    sources = (
+        path for folder in (ASSETS.parent / "ui", ASSETS / "scripts", *(ASSETS / "build").glob("[a-z]*/"))
+        for path in folder.rglob("*") if path.suffix in (".py", ".js", ".html") and "node_modules" not in path.parts
+    )
+    named = set(re.findall(r"[\w-]+", "\n".join(path.read_text(encoding="utf-8") for path in sources)))
+    styled = {name for sheet in SHEETS for name in re.findall(r"\.(nk-[\w-]+)", _css(sheet))}
+    assert sorted(styled - named) == []

@@ -7,18 +7,17 @@ from collections.abc import Sequence
 
 from nicegui.element import Element
 
-from app.errors import AppError, InvalidInput
+from app.errors import InvalidInput
 from app.language import Said
 from app.services.bench_prompts import Prompts, prompts_in
 from app.services.bench_status import MAX_TOKENS, NUM_REPETITIONS, BenchWish
 from app.services.container import Services
-from store.errors import StoreError
 from store.tables import Model
 from ui.components.choice import Choice
 from ui.components.dialog import show_problem
 from ui.components.elements import button, tag
 from ui.components.native import SelectField, TextField
-from ui.language import t, told
+from ui.language import FORESEEN, t, told
 from ui.words import model_label
 
 OWN, TYPED = "own", "typed"
@@ -107,7 +106,7 @@ class BenchForm:
             show_problem(place, None)
         try:
             await self._services.benchmarks.start(await self._wish())
-        except (AppError, StoreError) as error:
+        except FORESEEN as error:
             field = error.field if isinstance(error, InvalidInput) else None
             show_problem(self._problems.get(field or "", self._problem), told(error))
 

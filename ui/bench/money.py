@@ -6,15 +6,16 @@ from __future__ import annotations
 
 import re
 
+from app.services import prices
 from app.services.bench_history import levels_of
 from app.services.container import Services
-from app.services.prices import Costs, best_level, told
+from app.services.prices import Costs, best_level
 from store.tables import Benchmark
 from ui.bench.words import name_of
 from ui.components.dialog import show_problem
 from ui.components.elements import icon, tag
 from ui.components.native import TextField
-from ui.language import in_words, t
+from ui.language import FORESEEN, in_words, t, told
 from ui.words import number
 
 FIELDS = ("watts", "kwh_price", "rent_per_hour", "per_month", "api_price")
@@ -37,6 +38,7 @@ class MoneyCard:
                         hint=t(f"cost-{name.replace('_', '-')}-about"), placeholder="0", input_mode="decimal",
                     )
                     self._fields[name].element.on("change", self._save, args=[])
+            self._problem = tag("div")
             self._sentences = tag("div", "nk-bench-sentences", role="status")
 
     def show(self, costs: Costs, rows: tuple[Benchmark, ...]) -> None:
@@ -67,8 +69,12 @@ class MoneyCard:
         except ValueError as error:
             show_problem(self._fields[str(error)].problem, t("bench-costs-wrong"))
             return
+        show_problem(self._problem, None)
         if costs != self._costs:
-            await self._services.benchmarks.set_costs(costs)
+            try:
+                await self._services.benchmarks.set_costs(costs)
+            except FORESEEN as error:
+                show_problem(self._problem, told(error))
 
 
 def _sentences(row: Benchmark, costs: Costs, *, names: bool) -> None:
@@ -79,7 +85,7 @@ def _sentences(row: Benchmark, costs: Costs, *, names: bool) -> None:
         with tag("p"):
             if names:
                 tag("b", "", f"{name_of(row)}. ")
-            for sentence in told(costs, speeds[best], best, number):
+            for sentence in prices.told(costs, speeds[best], best, number):
                 tag("span", "", f"{in_words(sentence)} ")
 
 

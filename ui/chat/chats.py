@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from itertools import count
 
-from app.errors import AppError
 from app.services.container import Services
 from app.services.organise import OrganiseService
 from store.sidebar import Place
@@ -18,7 +17,7 @@ from store.tables import Conversation
 from store.undo import Before
 from ui.components.sidebar import Act, ConversationList, SidebarActions
 from ui.components.toast import Toast
-from ui.language import t, told
+from ui.language import FORESEEN, t, told
 from ui.lists import outline_of, row_of
 
 NUM_FIRST = 60          # rows of each list that come with the page: as many as the browser reads at a time
@@ -135,7 +134,7 @@ class ChatList:
         """`ids`: of the chats that were meant. Told is of how many it is true: others may have gone meanwhile."""
         try:
             before = await step
-        except AppError as error:
+        except FORESEEN as error:
             self._refuse(error)
             return
         if not before:
@@ -153,7 +152,7 @@ class ChatList:
             await self._page.new_chat()
         self._toast.show(done, action=t("sidebar-undo"), subject=number)
 
-    def _refuse(self, error: AppError) -> None:
+    def _refuse(self, error: Exception) -> None:
         """Where what is done is told too: on a phone the list lies over the conversation and its composer."""
         self._toast.show(told(error))
 
@@ -167,7 +166,7 @@ class ChatList:
             return
         try:
             await self._services.organise.undo(self._user_id, step.before)
-        except AppError as error:
+        except FORESEEN as error:
             self._refuse(error)
             return
         if step.shown_id is not None and self._page.shown() is None:

@@ -8,13 +8,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from app.errors import AppError
 from app.schemas import ThreadMessage
 from app.services.absent_models import ModelName
 from app.services.container import Services
 from app.services.meter import ContextUse
 from app.services.models import ModelEntry
-from engine.errors import EngineError
 from store.tables import Conversation, MessageRole, Model
 from ui.chat.chosen import Choice
 from ui.components.absent import AbsentActions, AbsentLine
@@ -22,7 +20,7 @@ from ui.components.composer import Composer, Library
 from ui.components.temporary_line import temporary_line
 from ui.components.thread import MessageActions, Thread
 from ui.components.toast import Toast
-from ui.language import t, told
+from ui.language import FORESEEN, t, told
 from ui.place import PlaceLine, stays_line
 
 
@@ -146,7 +144,7 @@ class ConversationView:
                 await chat.edit(self._user_id, message_id, text, model_id=self._page.model_id())
             else:
                 await chat.edit_answer(self._user_id, message_id, text)
-        except (AppError, EngineError) as error:
+        except FORESEEN as error:
             if not self._thread.is_deleted and not self._thread.refuse_edit(message_id, told(error)):
                 self.refuse(error)
         finally:
@@ -172,7 +170,7 @@ class ConversationView:
         """Whether it could be done, and is still looked at: its reader may have gone on to another chat meanwhile."""
         try:
             await action
-        except (AppError, EngineError) as error:
+        except FORESEEN as error:
             if not self._composer.is_deleted:
                 self.refuse(error)
             return False

@@ -11,7 +11,7 @@ from store.tables import Conversation, User, UserRole, WhenFull
 from ui.chat.chosen import Choice
 from ui.chat.setup import SetupRoom
 from ui.components.context_meter import ContextGauge
-from ui.components.elements import icon, icon_button, menu, menu_item, menu_link, tag
+from ui.components.elements import icon, icon_button, menu, menu_file, menu_item, tag
 from ui.components.frame import open_menu_buttons
 from ui.components.model_picker import ModelPicker
 from ui.language import t
@@ -56,7 +56,7 @@ class ChatHead:
         with icon_button("ellipsis", t("head-menu"), "nk-not-sm") as self._menu, menu("bottom right", "top right"):
             menu_item(t("head-rename"), "pencil").on("click", self._actions.rename)
             self._export_links = {
-                form: menu_link(t(f"head-export-{form}"), icon_name)
+                form: menu_file(t(f"head-export-{form}"), icon_name)
                 for form, icon_name in (("json", "download"), ("markdown", "file-text"))
             }
             menu_item(t("head-print"), "printer").on("click", self._actions.print)

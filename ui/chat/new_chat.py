@@ -8,9 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from app.errors import AppError
 from app.services.container import Services
-from engine.errors import EngineError
 from store.tables import User
 from ui.chat.chosen import Choice
 from ui.chat.setup import SetupRoom
@@ -18,7 +16,7 @@ from ui.components.absent import AbsentActions, AbsentLine
 from ui.components.composer import Composer, Library
 from ui.components.elements import tag
 from ui.components.hello import Hello
-from ui.language import t
+from ui.language import FORESEEN, t
 from ui.place import PlaceLine, nothing_leaves_line
 
 
@@ -85,7 +83,7 @@ class NewChat:
                 self._user.id, None, text, model_id=self._page.model_id(), setup=self._setup.setup,
                 is_temporary=is_temporary,
             )
-        except (AppError, EngineError) as error:
+        except FORESEEN as error:
             if not self._hello.composer.is_deleted:
                 self.refuse(error)
             return

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from app.errors import AppError, InvalidInput
+from app.errors import InvalidInput
 from app.services.container import Services
 from app.services.models import ModelEntry
 from app.services.setup import ChatSetup
@@ -18,7 +18,7 @@ from store.tables import Conversation, Preset
 from ui.components.drawer import Drawer
 from ui.components.elements import button, tag
 from ui.components.parameters import ParameterForm, setup_with
-from ui.language import t, told
+from ui.language import FORESEEN, t, told
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +106,8 @@ class SetupRoom:
             self._num_saving += 1
             try:
                 await self._services.conversations.set_up(self._user_id, conversation.id, setup)
-            except AppError as error:
-                self._page.refuse(error)            # it was deleted in another tab
+            except FORESEEN as error:
+                self._page.refuse(error)            # it was deleted in another tab, say
             finally:
                 self._num_saving -= 1
         if not self._num_saving:

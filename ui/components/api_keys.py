@@ -9,14 +9,14 @@ from collections.abc import Awaitable, Callable
 
 from nicegui.element import Element
 
-from app.errors import AppError, NotFound
+from app.errors import NotFound
 from app.services.container import Services
 from store.tables import ApiKey
 from ui.components.dialog import ask, field, show_problem
 from ui.components.elements import button, tag
 from ui.components.frame import Frame
 from ui.components.secret import secret
-from ui.language import t, told
+from ui.language import FORESEEN, t, told
 from ui.words import last, when
 
 
@@ -48,7 +48,7 @@ class ApiKeys:
         self._made.clear()
         try:
             _, made = await self._accounts.create_key(self._user_id, self._name.value or "")
-        except AppError as error:
+        except FORESEEN as error:
             show_problem(self._problem, told(error))
             return
         self._name.value = ""

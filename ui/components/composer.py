@@ -10,10 +10,9 @@ from dataclasses import dataclass
 
 from nicegui.element import Element
 
-from app.errors import AppError
 from app.services.prompts import PromptService, parts_of
 from ui.components.prompt_form import PromptForm
-from ui.language import told
+from ui.language import FORESEEN, told
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +97,7 @@ class Composer(Element, component="composer.js"):
         assert self._library is not None
         try:
             prompt = await self._library.prompts.get(self._library.user_id, prompt_id)
-        except AppError as error:
+        except FORESEEN as error:
             self.refuse(told(error))    # deleted a moment ago, in another tab
             return
         if self.parent_slot is not None and not self.is_deleted:

@@ -65,11 +65,17 @@ def menu_item(text: str, icon_name: str, *, classes: str = "") -> Element:
     return element
 
 
-def menu_link(text: str, icon_name: str, href: str = "") -> Element:
-    """A file to be had: the browser keeps it, under the name that the server gives."""
-    with tag("a", "nk-nav", href=href, role="menuitem", download="") as element:
+def menu_link(text: str, icon_name: str, href: str) -> Element:
+    with tag("a", "nk-nav", href=href, role="menuitem") as element:
         icon(icon_name)
         tag("span", text=text)
+    return element
+
+
+def menu_file(text: str, icon_name: str) -> Element:
+    """A file to be had: the browser keeps it, under the name that the server gives. Its `href` comes later."""
+    element = menu_link(text, icon_name, "")
+    element.props["download"] = ""
     return element
 
 

@@ -14,7 +14,7 @@ from app.services.container import Services
 from store.tables import User, UserRole
 from ui.components.choice import Choice
 from ui.components.commands import Commands
-from ui.components.elements import icon, icon_button, mark, menu, menu_item, tag
+from ui.components.elements import icon, icon_button, mark, menu, menu_item, menu_link, tag
 from ui.components.text import live, put
 from ui.language import speak, t, wanted_language
 from ui.preferences import THEME_SETTING, Preferences
@@ -121,9 +121,7 @@ class Frame:
         places.clear()
         with places:
             for path, name, icon_name in places_of(self.user):
-                with tag("a", "nk-nav", href=path, role="menuitem"):
-                    icon(icon_name)
-                    tag("span", text=t(name))
+                menu_link(t(name), icon_name, path)
 
 
 def theme_switch(frame: Frame, *, in_menu: bool = False) -> None:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from nicegui import ui
 from nicegui.element import Element
 
-from app.errors import AppError, InvalidInput
+from app.errors import InvalidInput
 from app.services.absent_models import ModelName
 from app.services.prompts import variables_of
 from app.services.setup import ChatSetup
@@ -18,7 +18,7 @@ from ui.components.dialog import show_problem
 from ui.components.elements import button, tag
 from ui.components.parameters import ParameterForm, setup_with
 from ui.components.select import Select
-from ui.language import t, told
+from ui.language import FORESEEN, t, told
 
 Box = TypeVar("Box", ui.input, ui.textarea)
 
@@ -116,7 +116,7 @@ class _Form:
                 show_problem(place, None)
             try:
                 await save()
-            except AppError as error:
+            except FORESEEN as error:
                 field = error.field if isinstance(error, InvalidInput) else "command"
                 show_problem(self._places.get(field or "", self._places["name"]), told(error))
                 return

@@ -9,18 +9,17 @@ from typing import Any
 from nicegui.element import Element
 
 from app.services.absent_models import Absence
-from app.services.engines import ModelState
 from app.services.models import ModelEntry
 from store.tables import Preset
-from ui.components.elements import icon, menu, tag
+from ui.components.elements import icon, menu, menu_link, tag
 from ui.components.far import far_mark
 from ui.components.menu_choices import MenuChoices
 from ui.components.menu_filter import MenuFilter
+from ui.components.model_choice import dot_kind, elsewhere_state
 from ui.language import t
 from ui.words import speed
 
 MANY = 8            # models; with more of them there is a field to find one
-DOTS = {ModelState.READY: "", ModelState.LOADING: "hot", ModelState.DRAINING: "hot", ModelState.FAILED: "bad"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +118,8 @@ class ModelPicker:
                 MenuChoices(t("picker-presets"), [none, *presets], self._choose_preset, has_heading=True)
                 tag("hr")
             if self._sees_models():
-                _link("/models", "box", t("picker-all") if offer.entries else t("picker-add"))
-            _link("/library", "sliders-horizontal", t("picker-library"))
+                menu_link(t("picker-all") if offer.entries else t("picker-add"), "box", "/models")
+            menu_link(t("picker-library"), "sliders-horizontal", "/library")
 
     async def _choose_model(self, model_id: str) -> None:
         self._popup.close()
@@ -160,7 +159,7 @@ class ModelPicker:
             about = ". ".join(filter(None, (where, model.quantisation, speed(rate) if rate else "")))
         return {
             **_choice(model.id, model.name, ". ".join(filter(None, (about, _state(entry)))), is_chosen=is_chosen),
-            "dot": {"kind": _dot_kind(entry), "word": _state(entry)}, "isFar": entry.is_elsewhere,
+            "dot": {"kind": dot_kind(entry), "word": _state(entry)}, "isFar": entry.is_elsewhere,
         }
 
 
@@ -168,24 +167,12 @@ def _choice(choice_id: str, name: str, about: str = "", *, is_chosen: bool) -> d
     return {"id": choice_id, "name": name, "about": about, "isChosen": is_chosen}
 
 
-def _link(href: str, icon_name: str, text: str) -> None:
-    with tag("a", "nk-nav", href=href, role="menuitem"):
-        icon(icon_name)
-        tag("span", text=text)
-
-
 def _state(entry: ModelEntry) -> str:
     if entry.is_elsewhere:
-        return t("picker-elsewhere-failing" if entry.is_failing else "picker-elsewhere-ready")
+        return elsewhere_state(entry)
     return t(f"picker-state-{entry.status.state.replace('_', '-')}")
-
-
-def _dot_kind(entry: ModelEntry) -> str:
-    if entry.is_elsewhere:
-        return "bad" if entry.is_failing else ""
-    return DOTS.get(entry.status.state, "idle")
 
 
 def _dot(entry: ModelEntry) -> Element:
     word = _state(entry)
-    return tag("span", f"nk-dot {_dot_kind(entry)}".strip(), title=word, role="img", aria_label=word)
+    return tag("span", f"nk-dot {dot_kind(entry)}".strip(), title=word, role="img", aria_label=word)

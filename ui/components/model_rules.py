@@ -6,17 +6,16 @@ from __future__ import annotations
 
 import re
 
-from app.errors import AppError, InvalidInput
+from app.errors import InvalidInput
 from app.language import Said
 from app.services.container import Services
 from app.services.download_rules import DownloadRules
-from store.errors import StoreError
 from ui.components.choice import Choice
 from ui.components.dialog import show_problem
 from ui.components.elements import button, tag
 from ui.components.native import Switch, TextField
 from ui.components.text import live, put
-from ui.language import t, told
+from ui.language import FORESEEN, t, told
 from ui.models.settings_form import number_in
 from ui.words import number
 
@@ -79,7 +78,7 @@ class ModelRulesForm:
                 hours=_hours(self._hours.value),
             ))
             await self._services.model_updates.set_looks_daily(self._daily.is_on)
-        except (AppError, StoreError) as error:
+        except FORESEEN as error:
             wrong = error.field if isinstance(error, InvalidInput) else None
             show_problem(places.get(wrong or "", self._problem), told(error))
             return

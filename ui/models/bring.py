@@ -8,20 +8,17 @@ from pathlib import Path
 from nicegui import ui
 from nicegui.element import Element
 
-from app.errors import AppError
 from app.schemas import UPLOAD_PATH
 from app.services.container import Services
 from app.services.found_models import Offer
-from engine.errors import EngineError
-from store.errors import StoreError
 from ui.components.dialog import field, show_problem
 from ui.components.elements import button, hint_bad, icon, tag
 from ui.components.file_drop import FileDrop
-from ui.language import in_words, t, told
+from ui.language import FORESEEN, in_words, t, told
 from ui.words import size
 
 DRAGS_FILES = "(event) => { if ([...event.dataTransfer.types].includes('Files')) emit(); }"
-WRONG = (AppError, EngineError, StoreError, OSError, ValueError)
+WRONG = (*FORESEEN, OSError, ValueError)        # with a path that somebody typed
 
 
 class BringDialog:

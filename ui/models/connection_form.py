@@ -5,18 +5,16 @@ from __future__ import annotations
 from nicegui import ui
 from nicegui.element import Element
 
-from app.errors import AppError, InvalidInput
+from app.errors import InvalidInput
 from app.services.connections import ConnectionEntry, Entered, parse_headers
 from app.services.container import Services
-from engine.errors import EngineError
 from engine.remote.endpoint import SESSION_HEADER
-from store.errors import StoreError
 from store.tables import Connection
 from ui.components.dialog import show_problem
 from ui.components.elements import button, tag
 from ui.components.native import Switch, TextField
 from ui.components.text import live, put
-from ui.language import t, told
+from ui.language import FORESEEN, t, told
 
 
 class ConnectionForm:
@@ -84,7 +82,7 @@ class ConnectionForm:
                     await self._services.connections.add(entered)
                 else:
                     await self._services.connections.change(row.id, entered)
-            except (AppError, EngineError, StoreError) as error:
+            except FORESEEN as error:
                 field = fields.get(error.field or "") if isinstance(error, InvalidInput) else None
                 if not form.is_deleted:
                     put(asking, "")

@@ -7,15 +7,13 @@ from __future__ import annotations
 
 from nicegui.element import Element
 
-from app.errors import AppError
 from app.services.container import Services
 from app.services.download_status import DownloadStatus
-from store.errors import StoreError
 from store.tables import DownloadState
 from ui.components.dialog import ask, show_problem
 from ui.components.elements import icon, icon_button, tag
 from ui.components.text import live, put
-from ui.language import in_words, t, told
+from ui.language import FORESEEN, in_words, t, told
 from ui.models.names import repo_name
 from ui.words import GIB, long_time, number, percent, rate, size
 
@@ -113,7 +111,7 @@ class DownloadRow:
                 await downloads.resume(self._status.id)
             else:
                 await downloads.pause(self._status.id)
-        except (AppError, StoreError) as error:
+        except FORESEEN as error:
             self._tell(told(error))
 
     async def _ask_to_cancel(self) -> None:
@@ -122,7 +120,7 @@ class DownloadRow:
         async def cancel() -> None:
             try:
                 await self._services.downloads.cancel(status.id)
-            except (AppError, StoreError) as error:
+            except FORESEEN as error:
                 self._tell(told(error))
 
         with self._row:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from app.errors import AppError
 from app.services.container import Services
-from store.errors import StoreError
 from ui.components.dialog import show_problem
 from ui.components.elements import button, icon, tag
 from ui.components.native import TextField
 from ui.components.text import live, put
-from ui.language import t, told
+from ui.language import FORESEEN, t, told
 
 
 async def gate_notice(services: Services, repo: str, on_set: Callable[[], Awaitable[None]]) -> None:
@@ -38,7 +36,7 @@ async def gate_notice(services: Services, repo: str, on_set: Callable[[], Awaita
         show_problem(token.problem, None)
         try:
             await services.hub.tokens.set(token.value)
-        except (AppError, StoreError) as error:
+        except FORESEEN as error:
             show_problem(token.problem, told(error))
             return
         put(done, t("gated-kept") if token.value.strip() else t("gated-forgotten"))

@@ -10,15 +10,13 @@ from pathlib import Path, PurePosixPath
 
 from nicegui.element import Element
 
-from app.errors import AppError
 from app.services.container import Services
 from app.services.download_status import DownloadStatus
-from store.errors import StoreError
 from store.tables import DownloadState, Model
 from ui.components.dialog import show_problem
 from ui.components.elements import icon, tag
 from ui.components.text import live, put
-from ui.language import t, told
+from ui.language import FORESEEN, t, told
 from ui.models.row import details_path
 from ui.words import percent
 
@@ -98,5 +96,5 @@ class GetButton:
         show_problem(self._problem, None)
         try:
             await self._services.downloads.request(self._wanted.repo, self._wanted.wanted)
-        except (AppError, StoreError) as error:
+        except FORESEEN as error:
             show_problem(self._problem, told(error))

@@ -10,16 +10,15 @@ from dataclasses import dataclass
 from nicegui import background_tasks
 from nicegui.element import Element
 
-from app.errors import AppError, said_by_engine
+from app.errors import said_by_engine
 from app.services.container import Services
 from app.services.models import ModelEntry
 from engine.engine import EngineInfo
-from engine.errors import EngineError
 from engine.memory import WORKING_BYTES, MemoryPlan
 from engine.told import Told
 from store.tables import Model
 from ui.components.elements import icon, tag
-from ui.language import in_words, t, told
+from ui.language import FORESEEN, in_words, t, told
 from ui.models.fit_line import about_speed
 from ui.words import context, size
 
@@ -41,7 +40,7 @@ async def plan_card(services: Services, entry: ModelEntry) -> None:
     else:
         try:
             lines = list(_of_plan(await services.engines.plan(entry.model.id), embeds=entry.model.embeds))
-        except (AppError, EngineError) as error:
+        except FORESEEN as error:
             problem = told(error)
     with tag("div", "nk-card"):
         with tag("div", "nk-card-h"):

@@ -10,20 +10,17 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from app.errors import AppError
 from app.services.container import Services
 from app.services.engines import ModelState
 from app.services.model_settings import ModelSettings
 from app.services.models import ModelEntry
 from engine.engine import Engine
-from engine.errors import EngineError
-from store.errors import StoreError
 from ui.components.dialog import ask, show_problem
-from ui.components.elements import icon, icon_button, menu, menu_item, tag
+from ui.components.elements import icon_button, menu, menu_item, menu_link, tag
 from ui.components.engine_figures import EngineFigures
 from ui.components.tags import Tags
 from ui.components.text import live, put
-from ui.language import in_words, t, told
+from ui.language import FORESEEN, in_words, t, told
 from ui.models.head import BENCH
 from ui.words import context, number, size
 
@@ -188,9 +185,9 @@ class ModelRow:
     def _item(self, name: str) -> None:
         match name:
             case "details":
-                _menu_link(details_path(self._entry.model.id), "sliders-horizontal", t("model-details"))
+                menu_link(t("model-details"), "sliders-horizontal", details_path(self._entry.model.id))
             case "bench":
-                _menu_link(bench_path(self._entry.model.id), "gauge", t("bench"))
+                menu_link(t("bench"), "gauge", bench_path(self._entry.model.id))
             case "default":
                 menu_item(t("model-set-default"), icon_name="check").on("click", self._set_default)
             case "pin":
@@ -215,7 +212,7 @@ class ModelRow:
     async def load(self) -> None:
         try:
             await self._services.engines.load(self._entry.model.id)
-        except (AppError, EngineError) as error:
+        except FORESEEN as error:
             if not self._services.engines.status(self._entry.model.id).reason:      # else the row says why
                 self._say(told(error))
 
@@ -259,7 +256,7 @@ class ModelRow:
     async def _tried(self, doing: Awaitable[Any]) -> bool:
         try:
             await doing
-        except (AppError, EngineError, StoreError) as error:
+        except FORESEEN as error:
             self._say(told(error))
             return False
         return True
@@ -267,12 +264,6 @@ class ModelRow:
     def _say(self, problem: str) -> None:
         self._told = problem
         show_problem(self._reason, problem)
-
-
-def _menu_link(path: str, icon_name: str, text: str) -> None:
-    with tag("a", "nk-nav", href=path, role="menuitem"):
-        icon(icon_name)
-        tag("span", text=text)
 
 
 def bench_path(model_id: str) -> str:

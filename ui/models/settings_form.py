@@ -8,20 +8,18 @@ from typing import Any
 
 from nicegui.element import Element
 
-from app.errors import AppError, InvalidInput
+from app.errors import InvalidInput
 from app.services.container import Services
 from app.services.engines import ModelState
 from app.services.model_settings import KV_TYPES, ModelSettings
-from engine.errors import EngineError
 from engine.hardware import NativeDevice, find_gpus
-from store.errors import StoreError
 from store.tables import Model
 from ui.components.choice import Choice
 from ui.components.dialog import show_problem
 from ui.components.elements import button, tag
 from ui.components.native import SelectField, Switch, TextField
 from ui.components.text import live, put
-from ui.language import t, told
+from ui.language import FORESEEN, t, told
 
 AT_LOAD = ("context_tokens", "users", "kv_type", "device", "layers", "threads", "chat_template")
 MINUTE_S = 60
@@ -125,7 +123,7 @@ class SettingsForm:
         before = self._settings
         try:
             self._settings = await self._services.model_settings.change(self._model.id, self._wanted())
-        except (AppError, EngineError, StoreError) as error:
+        except FORESEEN as error:
             field = error.field if isinstance(error, InvalidInput) else None
             show_problem(self._problems.get(field or "", self._problem), told(error))
             return

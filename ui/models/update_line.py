@@ -8,14 +8,12 @@ from datetime import datetime
 
 from nicegui.element import Element
 
-from app.errors import AppError
 from app.services.container import Services
 from app.services.model_updates import Newness, Update
-from store.errors import StoreError
 from store.tables import DownloadState, Model
 from ui.components.dialog import show_problem
 from ui.components.elements import button, tag
-from ui.language import t, told
+from ui.language import FORESEEN, t, told
 from ui.words import date, size, when
 
 SHORT_COMMIT_CHARS = 8
@@ -56,7 +54,7 @@ class UpdateLine:
         show_problem(self._problem, None)
         try:
             await self._services.model_updates.look(self._model.id)
-        except (AppError, StoreError) as error:
+        except FORESEEN as error:
             show_problem(self._problem, told(error))
 
     async def _get(self) -> None:
@@ -66,7 +64,7 @@ class UpdateLine:
             return
         try:
             await self._services.downloads.request(self._model.repo, update.file)
-        except (AppError, StoreError) as error:
+        except FORESEEN as error:
             show_problem(self._problem, told(error))
 
 

@@ -6,17 +6,14 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-from app.errors import AppError
 from app.services.container import Services
 from app.services.model_facts import paths_of
 from app.services.model_origin import Origin
 from app.services.model_versions import InstalledVersion
-from engine.errors import EngineError
-from store.errors import StoreError
 from store.tables import Model
 from ui.components.dialog import ask, show_problem
 from ui.components.elements import button, tag
-from ui.language import t, told
+from ui.language import FORESEEN, t, told
 from ui.models.update_line import UpdateLine
 from ui.words import date, size, when
 
@@ -94,7 +91,7 @@ class Versions:
     async def _tried(self, doing: Awaitable[Any]) -> None:
         try:
             await doing
-        except (AppError, EngineError, StoreError) as error:
+        except FORESEEN as error:
             show_problem(self._problem, told(error))
 
 

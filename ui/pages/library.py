@@ -13,7 +13,7 @@ from fastapi import Request
 from nicegui import ui
 from nicegui.element import Element
 
-from app.errors import AppError
+from app.errors import NotFound
 from app.services.absent_models import ModelName
 from app.services.container import Services
 from app.services.library_files import Imported
@@ -25,7 +25,7 @@ from ui.components.frame import Frame, narrow_head, rail
 from ui.components.library_editors import edit_preset, edit_prompt
 from ui.components.library_file import LibraryFile
 from ui.components.toast import Toast
-from ui.language import in_words, t, told
+from ui.language import FORESEEN, in_words, t, told
 from ui.refreshing import show_changes
 
 T = TypeVar("T", Prompt, Preset)
@@ -213,7 +213,7 @@ class LibraryPage:
     async def _read(self, text: str) -> None:
         try:
             done = await self._services.library_files.read(self._user_id, text)
-        except AppError as error:
+        except FORESEEN as error:
             self._tell(told(error), [], is_bad=True)
             return
         skipped = [f"{name}: {in_words(reason)}" if name else in_words(reason) for name, reason in done.skipped]
@@ -237,8 +237,12 @@ class LibraryPage:
         """Whether it could be done. What is gone was deleted in another tab: the page shows what there is."""
         try:
             await action
-        except AppError:
+        except NotFound:
             await self._show()
+            return False
+        except FORESEEN as error:
+            with self._page:        # for its language: the row that was clicked may be gone by now
+                self._tell(told(error), [], is_bad=True)
             return False
         return True
 

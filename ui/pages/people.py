@@ -11,9 +11,8 @@ from fastapi import Request
 from nicegui import ui
 from nicegui.elements.mixins.text_element import TextElement
 
-from app.errors import AppError, NotAllowed
+from app.errors import NotAllowed
 from app.services.container import Services
-from store.errors import StoreError
 from store.tables import ApiKey, User, UserRole
 from ui.components.api_keys import KeyList
 from ui.components.dialog import ask, show_problem
@@ -21,7 +20,7 @@ from ui.components.elements import button, tag
 from ui.components.frame import Frame, narrow_head, rail
 from ui.components.text import live, put
 from ui.components.toast import Toast
-from ui.language import t, told
+from ui.language import FORESEEN, t, told
 from ui.people.forms import PeopleForms
 from ui.people.row import Acts, PersonRow
 from ui.refreshing import show_changes
@@ -162,7 +161,7 @@ class PeoplePage:
         show_problem(self._problem, None)
         try:
             await doing
-        except (AppError, StoreError) as error:
+        except FORESEEN as error:
             with self._place:       # for its language: the row that was clicked may be gone by now
                 show_problem(self._problem, told(error))
             return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import Request
 from nicegui import ui
 
-from app.errors import AppError, InvalidInput
+from app.errors import InvalidInput
 from app.services.container import Services
 from ui.components.api_keys import ApiKeys
 from ui.components.chat_files import ChatFiles
@@ -15,7 +15,7 @@ from ui.components.frame import Frame, narrow_head, rail
 from ui.components.model_rules import ModelRulesForm
 from ui.components.preference_settings import PreferenceSettings
 from ui.components.titles_setting import titles_setting
-from ui.language import t, told
+from ui.language import FORESEEN, t, told
 from ui.refreshing import show_changes
 
 
@@ -99,7 +99,7 @@ def _password_form(services: Services, frame: Frame, session_token: str | None) 
             await services.accounts.change_password(
                 frame.user.id, old.value or "", new.value or "", keep_token=session_token
             )
-        except AppError as error:
+        except FORESEEN as error:
             wrong = error.field if isinstance(error, InvalidInput) else None
             show_problem(places.get(wrong or "old", old_problem), told(error))
             return

@@ -13,11 +13,10 @@ from nicegui import ui
 from nicegui.element import Element
 from nicegui.elements.mixins.text_element import TextElement
 
-from app.errors import AppError, Conflict, InvalidInput
+from app.errors import Conflict, InvalidInput
 from app.security import MIN_PASSWORD_CHARS
 from app.services.people import PeopleService
 from store.belongings import Belongings
-from store.errors import StoreError
 from store.tables import User, UserRole
 from ui.components.choice import Choice
 from ui.components.dialog import show_problem
@@ -25,9 +24,7 @@ from ui.components.elements import button, tag
 from ui.components.native import TextField
 from ui.components.secret import secret
 from ui.components.text import live, put
-from ui.language import t, told
-
-WRONG = (AppError, StoreError)
+from ui.language import FORESEEN, t, told
 
 
 class PeopleForms:
@@ -56,7 +53,7 @@ class PeopleForms:
             _forget(problem, *fields.values())
             try:
                 user, made = await self._people.add(self._admin_id, name.value, password.value, role.chosen)
-            except WRONG as error:
+            except FORESEEN as error:
                 show_problem(fields.get(_field_of(error), problem), told(error))
                 return
             self._done(dialog, body, t("people-added", name=user.name), password.value, made)
@@ -76,7 +73,7 @@ class PeopleForms:
             _forget(password.problem)
             try:
                 made = await self._people.set_password(self._admin_id, user.id, password.value)
-            except WRONG as error:
+            except FORESEEN as error:
                 show_problem(password.problem, told(error))
                 return
             self._done(dialog, body, t("people-password-done", name=user.name), password.value, made)
@@ -99,7 +96,7 @@ class PeopleForms:
             put(busy, t("people-delete-busy"))
             try:
                 await self._people.remove(self._admin_id, user.id, name.value)
-            except WRONG as error:
+            except FORESEEN as error:
                 if not form.is_deleted:
                     put(busy, "")
                     show_problem(name.problem, told(error))

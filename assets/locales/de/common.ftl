@@ -62,10 +62,6 @@ unit-mib-per-s = { $number } MiB/s
 unit-kib-per-s = { $number } KiB/s
 unit-percent = { $number } %
 unit-speed = { $number } Token/s
-count-tokens = { $count ->
-    [one] { $count } Token
-   *[other] { $count } Token
-}
 count-chats = { $count ->
     [one] { $count } Chat
    *[other] { $count } Chats

@@ -4,8 +4,6 @@
 composer-message = Nachricht
 composer-ask = Alles fragen. Es bleibt hier.
 composer-ask-elsewhere = Alles fragen. Es geht an { $connection }.
-composer-reply = Antworten
-composer-reply-to = { $model } antworten
 composer-send = Senden
 composer-stop = Anhalten
 composer-cancel = Abbrechen

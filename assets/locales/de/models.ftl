@@ -118,7 +118,6 @@ bring-here = Schon da
 
 # Modelle anderswo; siehe ui/models/connections.py
 elsewhere = Anderswo
-elsewhere-about = Fremde oder eigene Server, deren Modelle hier benutzt werden dürfen.
 elsewhere-allow = Modelle anderswo zulassen
 elsewhere-allow-about = Was zu ihnen gesagt wird, verlässt diesen Computer, mit dem Chat, zu dem es gehört, seinem Titel und seiner Zusammenfassung. Jeder Chat sagt das.
 elsewhere-add = Verbindung hinzufügen

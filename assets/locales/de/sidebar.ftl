@@ -11,7 +11,6 @@ sidebar-undo = Rückgängig
 
 # Überschriften
 sidebar-pinned = Angeheftet
-sidebar-folders = Ordner
 sidebar-today = Heute
 sidebar-yesterday = Gestern
 sidebar-week = Letzte 7 Tage

@@ -62,10 +62,6 @@ unit-mib-per-s = { $number } MiB/s
 unit-kib-per-s = { $number } KiB/s
 unit-percent = { $number } %
 unit-speed = { $number } tok/s
-count-tokens = { $count ->
-    [one] { $count } token
-   *[other] { $count } tokens
-}
 count-chats = { $count ->
     [one] { $count } chat
    *[other] { $count } chats

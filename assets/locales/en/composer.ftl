@@ -4,8 +4,6 @@
 composer-message = Message
 composer-ask = Ask anything. It stays here.
 composer-ask-elsewhere = Ask anything. It goes to { $connection }.
-composer-reply = Reply
-composer-reply-to = Reply to { $model }
 composer-send = Send
 composer-stop = Stop
 composer-cancel = Cancel

@@ -118,7 +118,6 @@ bring-here = Here already
 
 # Models elsewhere; see ui/models/connections.py
 elsewhere = Elsewhere
-elsewhere-about = Servers of others, or of your own, whose models may be used here.
 elsewhere-allow = Let models elsewhere be used
 elsewhere-allow-about = What is said to one of them leaves this computer, with the chat it belongs to, its title and its summary. Each chat says so.
 elsewhere-add = Add a connection

@@ -11,7 +11,6 @@ sidebar-undo = Undo
 
 # headings
 sidebar-pinned = Pinned
-sidebar-folders = Folders
 sidebar-today = Today
 sidebar-yesterday = Yesterday
 sidebar-week = Previous 7 days
