@@ -14,6 +14,9 @@
     if (at >= 0) places.splice(at, 1);
   }
 
+  // By what keeps all keys for itself.
+  const isCovered = () => document.querySelector(OWN_ESCAPE) !== null;
+
   // Elements from the focus up to what it shares with the place.
   function distance({ element }) {
     let steps = 0;
@@ -23,7 +26,7 @@
 
   function press(event) {
     if (event.key !== "Escape" || event.defaultPrevented || event.isComposing || event.keyCode === 229) return;
-    if (event.shiftKey || event.ctrlKey || event.altKey || event.metaKey || document.querySelector(OWN_ESCAPE)) return;
+    if (event.shiftKey || event.ctrlKey || event.altKey || event.metaKey || isCovered()) return;
     const there = places.filter(({ element }) => element.isConnected && !element.closest("[inert]"));
     const [nearest] = there.reverse().sort((one, other) => distance(one) - distance(other));
     if (!nearest) return;
@@ -34,5 +37,5 @@
   document.addEventListener("keydown", press);
   // In a component's template: `v-escape="leave"` on what is there as long as it can be left.
   const directive = { mounted: (element, { value }) => opened(element, value), unmounted: closed };
-  window.nkEscape = { opened, closed, directive };
+  window.nkEscape = { opened, closed, directive, isCovered };
 })();

@@ -93,15 +93,28 @@ document.addEventListener("keyup", (event) => {
   if (event.key === "Enter" && event.target.closest("button")) event.stopPropagation();
 }, true);
 
+// What is half written belongs to who wrote it: signing out takes it along, in every tab of this browser, and what a tab
+// was about to keep.
+const HALF_WRITTEN = /^inglenook\.(draft\.|edit\.|temporary$)/;
+const signOut = new BroadcastChannel("inglenook sign-out");
 let isSigningOut = false;
 
+function forgetWritten() {
+  for (const storage of [sessionStorage, localStorage]) {
+    for (const key of Object.keys(storage)) if (HALF_WRITTEN.test(key)) storage.removeItem(key);
+  }
+}
+function signedOut() {
+  forgetWritten();
+  window.addEventListener("pagehide", forgetWritten);
+}
+
+signOut.onmessage = signedOut;
 document.addEventListener("submit", (event) => {
   if (event.target.getAttribute("action") !== "/logout") return;
   isSigningOut = true;
-  // What is half written belongs to who wrote it.
-  for (const storage of [sessionStorage, localStorage]) {
-    for (const key of Object.keys(storage)) if (key.startsWith("inglenook.draft.") || key === "inglenook.temporary") storage.removeItem(key);
-  }
+  signOut.postMessage("");
+  signedOut();
 });
 
 PHONE.addEventListener("change", () => showMenu(false));

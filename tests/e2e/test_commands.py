@@ -98,6 +98,9 @@ async def test_keys_do_what_the_sheet_says_and_leave_alone_who_is_writing(server
     await expect(page.get_by_role("heading", name="Keyboard shortcuts")).to_be_visible()
     await expect(page.get_by_role("term").filter(has_text="Next chat")).to_be_visible()
     await page.keyboard.press("Control+Shift+o")    # what lies over the page comes first
+    await page.keyboard.press("Control+Shift+f")
+    await expect(page.locator("dialog[open] :focus")).to_have_count(1)
+    await expect(page.locator(".nk-search")).to_have_count(0)
     await page.keyboard.press("Escape")
     await expect(page.get_by_label("Try again")).to_be_focused()
     await page.keyboard.press("Shift+Escape")

@@ -62,6 +62,20 @@ async def test_nothing_sticks_out_at_360_px_whichever_way_lines_run(server: Serv
     assert box is not None and round(box["x"] + box["width"]) == 360
 
 
+async def test_every_message_of_ones_own_points_the_same_way(server: Server, browser: Browser) -> None:
+    name = server.add_user()
+    page = await sign_in(browser, server, name)
+    for number, text in enumerate(("Where is it?", "أين هو؟"), start=1):
+        await page.get_by_label("Message", exact=True).fill(text)
+        await page.keyboard.press("Enter")
+        await expect(page.locator(".nk-bubble")).to_have_count(number)
+        await expect(page.get_by_label("Stop", exact=True)).to_have_count(0)
+    style = "(all, name) => all.map((each) => getComputedStyle(each)[name])"
+    corners = await page.locator(".nk-bubble").evaluate_all(style, "borderRadius")
+    assert len(set(corners)) == 1, corners
+    assert await page.locator(".nk-bubble > *").evaluate_all(style, "direction") == ["ltr", "rtl"]
+
+
 async def test_a_conversation_and_its_composer_share_their_edges_at_every_width(
     server: Server, browser: Browser
 ) -> None:

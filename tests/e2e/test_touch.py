@@ -10,7 +10,7 @@ from playwright.async_api import Browser, Page, expect
 
 from tests.app.hub import Hub
 from tests.e2e.conftest import Server, new_context, sign_in
-from tests.e2e.states import furnished, leave, pages, pages_with_a_hub, stands_still
+from tests.e2e.states import chat_menu, furnished, leave, pages, pages_with_a_hub, stands_still
 from tests.e2e.stocked_hub import FILE, REPO
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
@@ -73,6 +73,30 @@ async def test_whatever_is_tapped_is_44_px_wide_and_high(server: Server, browser
             found[f"{path} {reach.__name__}"] = await small(page)
             await leave(page)
     assert not any(found.values()), "\n".join(f"{what}: {each}" for what, all_ in found.items() for each in all_)
+
+
+async def test_in_a_short_window_all_of_a_menu_is_reached_by_scrolling_it(server: Server, browser: Browser) -> None:
+    name = server.add_user()
+    chat_id = furnished(server, name)
+    desk = await sign_in(browser, server, name)
+    context = await new_context(browser, viewport={"width": 360, "height": 520}, has_touch=True, is_mobile=True)
+    await context.add_cookies(await desk.context.cookies())      # type: ignore[arg-type]
+    page = await context.new_page()
+    await page.goto(f"{server.url}/c/{chat_id}")
+    await chat_menu(page)
+    menu, delete = page.locator(".q-menu"), page.get_by_role("menuitem", name="Delete")
+    await expect(delete).not_to_be_in_viewport()
+    await menu.evaluate("menu => menu.scrollTo(0, menu.scrollHeight)")
+    await expect(delete).to_be_in_viewport(ratio=1)
+    await leave(page)
+
+    await page.get_by_label("Open menu").click()
+    await stands_still(page)
+    middles = await page.locator(".nk-group:has(button)").evaluate("""group => {
+      const boxes = ["[role=rowheader]", "svg"].map((each) => group.querySelector(each).getBoundingClientRect());
+      return boxes.map(({ top, height }) => top + height / 2);
+    }""")
+    assert abs(middles[0] - middles[1]) <= 2        # what folders are called, and what makes another
 
 
 async def test_so_it_is_where_models_are_found_and_fetched(fresh_server: Server, hub: Hub, browser: Browser) -> None:

@@ -132,7 +132,7 @@ export default {
     if (this.sending) {
       this.forget(this.key); // taken, and the page went on to the new chat
       if (this.begins) writtenOn = this.rest();
-    } else this.keep();
+    } else if (this.isUnkept) this.keep(); // else another tab may have kept more since, or sent it
   },
   methods: {
     focus() {
@@ -142,6 +142,7 @@ export default {
       this.problem = "";
       if (this.isGone) sessionStorage.removeItem(TEMPORARY_KEY); // it was read
       this.isGone = false;
+      this.isUnkept = true;
       this.grow();
       clearTimeout(this.keeping);
       if (this.isLong) this.keeping = setTimeout(this.keep, KEEP_LONG_MS);
@@ -149,6 +150,7 @@ export default {
       this.look();
     },
     keep() {
+      this.isUnkept = false;
       if (!this.key) return;
       for (const storage of [sessionStorage, localStorage]) {
         if (this.text) storage.setItem(this.key, this.text);

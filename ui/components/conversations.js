@@ -271,7 +271,7 @@ export default {
       return this.$refs.menu.open("chat", target, { row, ids: [item.row.id], given: item.row.tags });
     },
     anywhere(event) {
-      if (!(event.ctrlKey || event.metaKey) || !event.shiftKey || event.code !== "KeyF") return;
+      if (!(event.ctrlKey || event.metaKey) || !event.shiftKey || event.code !== "KeyF" || window.nkEscape.isCovered()) return;
       event.preventDefault();
       this.openSearch();
     },

@@ -15,7 +15,7 @@ export default {
       <div class="nk-turn-me">
         <editor v-if="editing" :message-id="messageId" :original="content" :label="t('chat-edit-mine')" :action="t('chat-edit-send')" :hint="t('chat-edit-mine-hint')"
           :refused="refused" @take="(...said) => $emit('edit', ...said)" @leave="stopEditing"></editor>
-        <div v-else class="nk-bubble" dir="auto">{{ shown }}</div>
+        <div v-else class="nk-bubble"><div dir="auto">{{ shown }}</div></div>
         <div v-if="!editing" class="nk-meta" :class="{ 'nk-in-use': open }">
           <button type="button" class="nk-ib" :aria-label="copied ? t('chat-copied') : t('chat-copy')" :title="copied ? t('chat-copied') : t('chat-copy')" @click="copy">
             <svg class="nk-i nk-i-16" aria-hidden="true"><use :href="copied ? '#nk-check' : '#nk-copy'"/></svg></button>
