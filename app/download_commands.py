@@ -15,10 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from app.commands import DataDir, load_settings, print_table, with_services
-from app.download_progress import line_of, step_of
 from app.download_target import Target, parse_target
-from app.hub.disk import in_gb
-from app.progress_line import ProgressLine
 
 if TYPE_CHECKING:
     from app.download_desk import Desk
@@ -92,6 +89,8 @@ def files(
         return variants
 
     variants = _at_desk(data_dir, ask)
+    from app.hub.disk import in_gb
+
     print_table(
         ("QUANT", "SIZE", "FILES", "HERE", "USERS", "CONTEXT", "TOK/S"),
         [
@@ -133,6 +132,9 @@ def list_downloads(data_dir: DataDir = None) -> None:
     async def ask(desk: Desk) -> list[dict[str, Any]]:
         return await desk.list()
 
+    statuses = _at_desk(data_dir, ask)
+    from app.hub.disk import in_gb
+
     print_table(
         ("ID", "MODEL", "STATE", "DONE", "OF", ""),
         [
@@ -140,7 +142,7 @@ def list_downloads(data_dir: DataDir = None) -> None:
                 each["id"][:SHORT_ID_CHARS], _name(each), each["state"].replace("_", " "),
                 f"{each['fraction']:.0%}", in_gb(each["total_bytes"]), each["reason"],
             )
-            for each in _at_desk(data_dir, ask)
+            for each in statuses
         ],
     )
 
@@ -199,6 +201,9 @@ COMMANDS: dict[str, Callable[..., None]] = {
 
 async def _follow(desk: Desk, status: dict[str, Any]) -> dict[str, Any]:
     """To its end, with a bar. Ctrl-C pauses it; what a server does goes on there."""
+    from app.download_progress import line_of, step_of
+    from app.progress_line import ProgressLine
+
     line = ProgressLine(line_of, step_of)
     try:
         while status["state"] in ("queued", "downloading", "verifying"):
@@ -227,6 +232,7 @@ def _end(status: dict[str, Any]) -> None:
 
 def _say_plan(repo: str, plan: dict[str, Any], *, anyway: bool) -> None:
     from app.errors import Conflict
+    from app.hub.disk import in_gb
     from app.language import Said
 
     fit, num_files = plan["fit"], len(plan["files"])

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import tests.collector  # noqa: F401
 from store.database import Database
 from tests.engine.upstream import Upstream
 

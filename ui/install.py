@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
 from typing import Any, Final, cast
 
 from fastapi import FastAPI, HTTPException, Request
 from fastapi.responses import FileResponse, Response
 from nicegui import Client, ui
 from nicegui import app as nicegui_app
+from nicegui.nicegui import _shutdown, _startup
 from nicegui.translations import translations
 from starlette.staticfiles import StaticFiles
-from starlette.types import Scope
+from starlette.types import Lifespan, Scope
 
 from app.language import language_named, languages, preferred_language
 from app.services.container import Services
@@ -59,6 +61,7 @@ def install(app: FastAPI, services: Services) -> None:
             "connection_lost": language("connection-lost"),
             "trying_to_reconnect": language("connection-again"),
         }
+    own_lifespan = app.router.lifespan_context
     ui.run_with(
         app,
         title="Inglenook",
@@ -74,12 +77,27 @@ def install(app: FastAPI, services: Services) -> None:
         prod_js=True,
         show_welcome_message=False,
     )
+    app.router.lifespan_context = _with_nicegui(own_lifespan)
 
 
 def client_owner(client_id: str) -> User | None:
     """For whom this NiceGUI client's page was made: only they may open its websocket. None where there is none."""
     client = Client.instances.get(client_id)
     return owner_of(client) if client is not None else None
+
+
+def _with_nicegui(own_lifespan: Lifespan[FastAPI]) -> Lifespan[FastAPI]:
+    """As `ui.run_with` makes it, which looks through all objects of the process for the server, at every start: a
+    tenth of a second and more, for `nicegui.app.shutdown`, which nobody calls here.
+    """
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[Any]:
+        await _startup()
+        async with own_lifespan(app) as state:
+            yield state
+        await _shutdown()
+
+    return lifespan
 
 
 def _make_pages(services: Services) -> None:

@@ -33,7 +33,7 @@ from store.tables import Model, User
 T = TypeVar("T")
 
 PASSWORD = "correct horse battery"
-PATIENCE_S = 30
+PATIENCE_S = 60
 NUM_TURNS, POLL_S = 50, 0.001
 NO_TLS = False              # spares each client the reading of certificates
 MakeBackend = Callable[[], ScriptedBackend]

@@ -15,7 +15,7 @@ from engine.backends.scripted import Gate, ScriptedBackend
 from tests.app.conftest import COUNTING
 from tests.app.house import House, Person
 
-PATIENCE_S = 10
+PATIENCE_S = 60
 LONG = "word " * 600        # 3000 tokens: several steps of prefill
 
 

@@ -199,7 +199,7 @@ def test_a_schema_10_000_deep_is_400_in_bounded_time(anna: Person) -> None:
     with anna.client() as client:
         response = client.post(CHAT, content=body, headers={"Content-Type": "application/json"})
     assert response.status_code == 400
-    assert time.monotonic() - start_s < 10
+    assert time.monotonic() - start_s < 60
 
 
 def test_the_server_answers_after_all_that(anna: Person) -> None:

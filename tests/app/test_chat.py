@@ -374,7 +374,7 @@ async def test_the_text_is_saved_while_it_is_written(
     monkeypatch.setattr("app.services.answer_saver.SAVE_INTERVAL_S", 0)
     sent = await services.chat.send(user_id, None, "Count", model_id="slow")
     gate.allow(12)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while len((await stored(services, sent)).content) < 10:
             pass
     assert (await stored(services, sent)).status is MessageStatus.STREAMING

@@ -251,7 +251,7 @@ class TestLine:
             host.say(b"HTTP/1.1 200 OK\r\nX: ")
         saying = asyncio.create_task(go_on())
         with pytest.raises(httpx.ReadTimeout):
-            await asyncio.wait_for(line.ask(host.request), 10)
+            await asyncio.wait_for(line.ask(host.request), 60)
         saying.cancel()
         line.close()
 

@@ -95,7 +95,7 @@ async def test_once_a_day_it_asks_by_itself_only_where_that_is_wanted(shop: Shop
     found = asyncio.Event()
     unwatch = shop.services.changes.watch(None, lambda _change: found.set())
     looking = asyncio.create_task(updates.keep_looking())
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await found.wait()
     unwatch()
     known = await updates.known(await shop.services.models.find(MODEL))

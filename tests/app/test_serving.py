@@ -70,7 +70,7 @@ def test_told_to_end_it_saves_the_answer_frees_the_port_and_leaves_nothing_runni
     shown = child.write_until(50)
     child.process.send_signal(how)
     assert child.line_with("ended with").split()[2] == "1"
-    assert child.process.wait(10) == 0
+    assert child.process.wait(60) == 0
     answer = child.answer()
     assert answer.status is MessageStatus.INTERRUPTED
     assert len(answer.content) >= shown
@@ -80,7 +80,7 @@ def test_told_to_end_it_saves_the_answer_frees_the_port_and_leaves_nothing_runni
     again = Child(child.data_dir)
     again.write_until(5)
     again.process.send_signal(how)
-    assert again.process.wait(10) == 0
+    assert again.process.wait(60) == 0
     assert child.answer().content == answer.content
 
 
@@ -88,7 +88,7 @@ def test_told_to_end_it_saves_the_answer_frees_the_port_and_leaves_nothing_runni
 def test_killed_it_loses_at_most_a_second_or_so(child: Child) -> None:
     shown = child.write_until(500)
     child.process.kill()
-    child.process.wait(10)
+    child.process.wait(60)
     answer = child.answer()
     assert answer.status is MessageStatus.STREAMING
     assert len(answer.content) >= shown - MOST_LOST_S / STEP_S

@@ -14,7 +14,7 @@ from engine.errors import EngineFailed
 
 POISON = ord("!")                   # an input that begins with it has no vector
 BOMB = ord("*")                     # one that begins with it ends the engine
-PATIENCE_S = 20
+PATIENCE_S = 60
 
 
 class ScriptedEmbedder:

@@ -10,6 +10,8 @@ from engine.backends.scripted_tokenizer import CHATML_TEMPLATE
 from engine.chat_template import ChatTemplate
 from engine.engine import ChatMessage
 from engine.errors import InvalidRequest, TemplateError
+from engine.template_limits import MAX_CPU_S
+from tests.pace import seconds_of
 
 HELLO = ChatMessage(role="user", content="Hello")
 
@@ -269,7 +271,7 @@ def test_a_costly_template_is_stopped_in_time(source: str) -> None:
     started_s = time.thread_time()
     with pytest.raises(TemplateError):
         render(source)
-    assert time.thread_time() - started_s < 2.0
+    assert time.thread_time() - started_s < 2 * MAX_CPU_S + seconds_of(50)
 
 
 def test_a_template_that_was_stopped_stops_no_other() -> None:

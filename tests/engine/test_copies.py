@@ -148,10 +148,10 @@ class TestMaking:
             begun = written.read(4096)
             if by == "a signal":
                 child.kill()
-                assert child.wait(timeout=20) == -signal.SIGKILL
+                assert child.wait(timeout=60) == -signal.SIGKILL
             else:
                 child.stdin.close()                  # as the kernel does when the parent is killed
-                assert child.wait(timeout=20) == 1
+                assert child.wait(timeout=60) == 1
         left = tmp_path / "left.gguf"
         left.write_bytes(begun)
         with pytest.raises(ModelLoadError):

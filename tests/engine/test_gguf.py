@@ -17,6 +17,7 @@ from engine.gguf import is_beside_a_model, read_header
 from engine.gguf_reader import TENSOR_TYPES
 from tests.engine.bounded import in_200_mb
 from tests.engine.tiny_gguf import write_tiny_gguf
+from tests.pace import seconds_of
 
 ROOT = Path(__file__).parents[2]
 UINT32, TEXT, ARRAY = 4, 8, 9
@@ -108,7 +109,7 @@ class TestAGoodFile:
         path.write_bytes(file_of(*BASICS, tokens, tensors=(tensor("t", (32,)),), data=b"\0" * 128))
         start_s = time.process_time()
         assert read_header(path).metadata["tokenizer.ggml.tokens"].length == 300_000
-        assert time.process_time() - start_s < 1.0
+        assert time.process_time() - start_s < seconds_of(20)
 
 
 def test_sizes_of_types_are_those_of_the_format() -> None:

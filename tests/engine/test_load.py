@@ -326,7 +326,7 @@ class TestTheTrial:
         child.stdin.flush()
         assert child.stdout.readline().startswith('{"options"')
         child.stdin.close()                                 # as the kernel does when the parent is killed
-        assert child.wait(timeout=20) == 1
+        assert child.wait(timeout=60) == 1
         child.stdout.close()
 
     @pytest.mark.parametrize("noise", ["print('x' * 1_000_000)", "print('{ this is no report')", "print('[1]')"])

@@ -31,7 +31,7 @@ class Preparing(ScriptedBackend):
 async def test_all_of_it_and_then_the_thread_sleeps() -> None:
     backend = Preparing(Gate())
     async with started(backend) as inbox:
-        await asyncio.wait_for(backend.is_prepared.wait(), 10)
+        await asyncio.wait_for(backend.is_prepared.wait(), 60)
         backend.gate.open()
         inbox.submit(request("a", "a", max_tokens=2))
         await inbox.last("a")
@@ -46,6 +46,6 @@ async def test_nothing_while_somebody_is_answered() -> None:
         await asyncio.to_thread(gate.wait_until_held)
         gate.open()
         await inbox.last("a")
-        await asyncio.wait_for(backend.is_prepared.wait(), 10)
+        await asyncio.wait_for(backend.is_prepared.wait(), 60)
     steps = [place for place, what in enumerate(backend.done) if what == "step"]
     assert steps == list(range(steps[0], steps[0] + 3))

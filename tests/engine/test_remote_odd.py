@@ -14,6 +14,7 @@ from engine.remote.endpoint import Address
 from engine.remote.events import MAX_LINE_BYTES, events
 from engine.remote.wire import Wire, plain
 from tests.engine.upstream import KEY, Upstream
+from tests.pace import seconds_of
 
 OFFICE = Address(name="Office", base_url="http://gpu.lan/v1", key=KEY, headers={"X-Auth": f"Basic {'x' * 12}"})
 
@@ -31,14 +32,14 @@ async def test_a_long_line_in_crumbs_costs_no_more_than_its_length() -> None:
     began_s = time.process_time()
     with pytest.raises(EndpointError, match="too long"):
         await read(b"data: " + b"x" * (MAX_LINE_BYTES + 10), 8)
-    assert time.process_time() - began_s < 2
+    assert time.process_time() - began_s < seconds_of(100)
 
 
 async def test_an_event_of_lines_without_end_is_given_up() -> None:
     began_s = time.process_time()
     with pytest.raises(EndpointError, match="too long"):
         await read(b"data:\n" * (MAX_LINE_BYTES + 10), 2**16)
-    assert time.process_time() - began_s < 5
+    assert time.process_time() - began_s < seconds_of(100)
 
 
 @pytest.mark.parametrize("size", [1, 3, 1000])

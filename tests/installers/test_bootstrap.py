@@ -234,7 +234,7 @@ def test_steps_are_numbered_and_say_how_far_they_are(
     two_steps = console.Console(num_steps=2)
     with two_steps.step("Compiling"):
         two_steps.progress("compiled 34 of 83 files")
-        deadline_s = time.monotonic() + 30
+        deadline_s = time.monotonic() + 60
         while "compiled 34 of 83 files, 0 s\n" not in out and time.monotonic() < deadline_s:
             out += capsys.readouterr().out
     out += capsys.readouterr().out

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 
+import fastapi.dependencies.models
 import httpx
 import pytest_asyncio
 from fastapi import FastAPI
+from nicegui import Client
 from nicegui.testing import User
 
 from app import security
@@ -89,10 +91,23 @@ async def home_with(settings: Settings, new_database_file: Path) -> AsyncIterato
     shutil.copy(new_database_file, settings.database_path)
     shelf = Shelf({STARTER_ID: lambda: ScriptedBackend(REPLIES)})
     app = create_app(settings, loader=shelf.load)
+    pages_before = {*Client.instances}
     async with app.router.lifespan_context(app):
         services: Services = app.state.services
         await services.engines.load(STARTER_ID)
         yield Home(app, services, shelf)
+        for client in [each for each in Client.instances.values() if each.id not in pages_before]:
+            client.delete()
+    _forget_callables()
+
+
+def _forget_callables() -> None:
+    """FastAPI remembers 4096 functions that it has once looked at, and so all apps and their services, whose objects
+    the garbage collector would go through in every test that follows.
+    """
+    for each in vars(fastapi.dependencies.models).values():
+        if hasattr(each, "cache_clear"):
+            each.cache_clear()
 
 
 @pytest_asyncio.fixture

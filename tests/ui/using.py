@@ -14,7 +14,7 @@ from ui.components.menu_choices import MenuChoices
 
 E = TypeVar("E", bound=Element)
 
-PATIENCE_S = 10
+PATIENCE_S = 60
 POLL_S = 0.005
 
 
