@@ -88,6 +88,7 @@ class GraphDecoder:
         self._inputs_here = [torch.zeros(3, self._max_rows, dtype=torch.int32).pin_memory() for _ in range(2)]
         self._draws_here = [torch.zeros(NUM_FACTS, self._max_rows, dtype=torch.float64).pin_memory() for _ in range(2)]
         self._tokens_here = [torch.zeros(self._max_rows, dtype=torch.int64).pin_memory() for _ in range(2)]
+        self._came = [torch.cuda.Event() for _ in range(2)]     # what lay there has been copied
         self._turn = 0
         self._ahead: _Launched | None = None        # the step after the last one, where it runs already
         self._sampler = sampler
@@ -179,12 +180,14 @@ class GraphDecoder:
         return _Launched(kind.size, kind.draws, tokens.firsts, tokens_here, is_done)
 
     def _bring(self, tokens: TokenRows, kind: _Kind, draws: NDArray[np.float64]) -> None:
+        self._came[self._turn].synchronize()        # a step that was launched ahead in vain may still wait for it
         self._inputs.copy_(self._fill_inputs(tokens, kind.size), non_blocking=True)
         if kind.draws:
             draws_here = self._draws_here[self._turn]
             draws_here.zero_()                              # who fills up takes the likeliest
             draws_here.numpy()[:, : draws.shape[1]] = draws
             self._draws.copy_(draws_here, non_blocking=True)
+        self._came[self._turn].record()
         self._turn = 1 - self._turn
 
     def _fill_inputs(self, tokens: TokenRows, size: int) -> Tensor:
