@@ -15,6 +15,9 @@ from engine.errors import InvalidRequest
 
 MAX_SOURCE_CHARS = 128 * 1024     # OpenAI's bound on a schema's names and values is 120,000; time grows with the square
 
+MAX_EXACT = 2**53                 # as a float, of whole numbers; RFC 8259 says what comes of larger ones in JSON
+_LITERAL = ("const", "enum")
+
 # Of space between two tokens of JSON. Some models, left alone with it, write line breaks to the end of the window.
 _WHITESPACE = r"[\x20\x0A\x0D\x09]{1,32}"
 
@@ -70,7 +73,39 @@ def json_rule(schema: Mapping[str, Any], param: str) -> str:
     if schema and not schema.keys() & _KEYWORDS:
         named = ", ".join(list(map(str, schema))[:3])
         raise InvalidRequest(f"{param} has no keyword of JSON Schema, only {named}. Give the schema.", param=param)
-    return f"%json {_dump({**schema, 'x-guidance': {'whitespace_pattern': _WHITESPACE}}, param)}"
+    rule = f"%json {_dump({**schema, 'x-guidance': {'whitespace_pattern': _WHITESPACE}}, param)}"
+    if (number := _inexact_number(schema)) is not None:
+        raise InvalidRequest(
+            f"{param} holds {str(number)[:40]}: numbers beyond {MAX_EXACT} cannot be kept to exactly. Make it a text.",
+            param=param,
+        )
+    return rule
+
+
+def _inexact_number(schema: Mapping[str, Any]) -> int | float | None:
+    """One that the library would take for another, without a word: it calculates with floats of 64 bits, and takes
+    what no integer of 64 bits can be for the last that can. A bound that becomes narrower does no harm.
+    """
+    left: list[tuple[str, Any]] = [("", schema)]        # with the keyword that it is of
+    while left:
+        keyword, value = left.pop()
+        if isinstance(value, dict):
+            left += [(keyword if keyword in _LITERAL else name, inner) for name, inner in value.items()]
+        elif isinstance(value, list):
+            left += [(keyword, inner) for inner in value]
+        elif type(value) in (int, float) and not _is_exact(keyword, value):
+            return value
+    return None
+
+
+def _is_exact(keyword: str, value: int | float) -> bool:
+    if keyword in _LITERAL:
+        return isinstance(value, float) or abs(value) <= MAX_EXACT
+    if keyword in ("minimum", "exclusiveMinimum"):
+        return value <= MAX_EXACT and (value <= -(2**63) or float(value) >= value)
+    if keyword in ("maximum", "exclusiveMaximum"):
+        return value >= -MAX_EXACT and (value >= 2**63 - 1 or float(value) <= value)
+    return True
 
 
 def choice(texts: Sequence[str], param: str) -> GrammarSpec:

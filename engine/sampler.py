@@ -112,7 +112,7 @@ def adjusted(logits: Logits, row: SamplingInput) -> Logits:
     logits = logits.copy()
     if params.logit_bias:
         logits[list(params.logit_bias)] += np.fromiter(params.logit_bias.values(), dtype=np.float32)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):      # a tiny penalty is 0 in 32 bits
         if params.repetition_penalty != 1.0:
             seen = np.unique(np.array(row.token_ids, dtype=np.intp))
             penalty = np.float32(params.repetition_penalty)
