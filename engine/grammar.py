@@ -93,7 +93,7 @@ def _inexact_number(schema: Mapping[str, Any]) -> int | float | None:
             left += [(keyword if keyword in _LITERAL else name, inner) for name, inner in value.items()]
         elif isinstance(value, list):
             left += [(keyword, inner) for inner in value]
-        elif type(value) in (int, float) and not _is_exact(keyword, value):
+        elif isinstance(value, int | float) and not isinstance(value, bool) and not _is_exact(keyword, value):
             return value
     return None
 
