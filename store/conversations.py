@@ -11,7 +11,7 @@ from typing import Any, TypedDict, Unpack
 from sqlalchemy import delete
 from sqlmodel import Session, col, select
 
-from store.tables import Conversation, Message, TitleSource, WhenFull, now
+from store.tables import Conversation, Message, TitleSource, WhenFull
 
 
 class Setup(TypedDict, total=False):
@@ -54,14 +54,6 @@ def create(session: Session, user_id: str, *, title: str = "", **setup: Unpack[S
     return conversation
 
 
-def rename(session: Session, user_id: str, conversation_id: str, title: str) -> Conversation | None:
-    """By hand. Leaves `updated_at` alone: a new name does not move it in the list."""
-    conversation = get(session, user_id, conversation_id)
-    if conversation is not None:
-        conversation.title, conversation.title_source = title, TitleSource.PERSON
-    return conversation
-
-
 def name_by_model(session: Session, user_id: str, conversation_id: str, title: str) -> bool:
     """False where it has a better name already: a person's, or a model's."""
     conversation = get(session, user_id, conversation_id)
@@ -74,29 +66,12 @@ def name_by_model(session: Session, user_id: str, conversation_id: str, title: s
 def set_up(
     session: Session, user_id: str, conversation_id: str, **setup: Unpack[Setup]
 ) -> Conversation | None:
-    """Change what is given, from the next answer on. Leaves `updated_at` alone, as `rename` does."""
+    """Change what is given, from the next answer on. Leaves `updated_at` alone: that moves no chat in the list."""
     conversation = get(session, user_id, conversation_id)
     if conversation is not None:
         for column, value in setup.items():
             setattr(conversation, column, value)
     return conversation
-
-
-def mark_deleted(session: Session, user_id: str, conversation_id: str) -> bool:
-    conversation = get(session, user_id, conversation_id)
-    if conversation is None:
-        return False
-    conversation.deleted_at = now()
-    return True
-
-
-def restore(session: Session, user_id: str, conversation_id: str) -> bool:
-    """True also if it was not deleted: undoing twice is no error."""
-    conversation = get_with_deleted(session, user_id, conversation_id)
-    if conversation is None:
-        return False
-    conversation.deleted_at = None
-    return True
 
 
 def purge(session: Session, deleted_before: datetime) -> int:

@@ -52,28 +52,12 @@ class ConversationService:
         self._changes.announce(user_id, Change("conversations", conversation.id))
         return conversation
 
-    async def rename(self, user_id: str, conversation_id: str, title: str) -> Conversation:
-        title = checked_title(title)
-        conversation = _found(await self._db.run(conversations.rename, user_id, conversation_id, title))
-        self._changes.announce(user_id, Change("conversations", conversation_id))
-        return conversation
-
     async def set_up(self, user_id: str, conversation_id: str, setup: ChatSetup) -> Conversation:
         """How it is answered from now on. Raises InvalidInput, whose `field` says what is wrong."""
         home, columns = self._home_of(conversation_id), setup.checked().columns()
         conversation = _found(await home.run(conversations.set_up, user_id, conversation_id, **columns))
         self._changes.announce(user_id, Change("thread", conversation_id))
         return conversation
-
-    async def delete(self, user_id: str, conversation_id: str) -> None:
-        """Out of sight at once; gone for good when `purge_deleted` comes by. Until then `restore` brings it back."""
-        _must(await self._db.run(conversations.mark_deleted, user_id, conversation_id))
-        self.deleted(user_id, conversation_id)
-        self._changes.announce(user_id, Change("conversations", conversation_id))
-
-    async def restore(self, user_id: str, conversation_id: str) -> None:
-        _must(await self._db.run(conversations.restore, user_id, conversation_id))
-        self._changes.announce(user_id, Change("conversations", conversation_id))
 
     async def reveal(self, user_id: str, conversation_id: str, message_id: str) -> None:
         """Show the branch on which this message of the chat stands, unless that is shown already."""

@@ -71,7 +71,9 @@ class OrganiseService:
         return await self._do(organise.archive, user_id, ids[:MAX_AT_ONCE], is_archived=is_archived)
 
     async def delete(self, user_id: str, ids: Sequence[str]) -> Before:
-        """As `ConversationService.delete`, of many; what is being written there stops."""
+        """Out of sight at once, what is being written there stops, and `purge_deleted` takes them for good. Until then
+        `undo` brings them back.
+        """
         before = await self._do(organise.delete, user_id, ids[:MAX_AT_ONCE])
         for conversation_id in before.conversation_ids:
             self._conversations.deleted(user_id, conversation_id)

@@ -282,9 +282,9 @@ async def test_deleting_the_chat_stops_its_answer_and_undo_brings_back_what_was_
     services: Services, user_id: str, gate: Gate
 ) -> None:
     sent = await services.chat.send(user_id, None, "Count", model_id="slow")
-    await services.conversations.delete(user_id, sent.conversation_id)
+    before = await services.organise.delete(user_id, [sent.conversation_id])
     await until(lambda: services.generations.num_running == 0)
-    await services.conversations.restore(user_id, sent.conversation_id)
+    await services.organise.undo(user_id, before)
     assert (await stored(services, sent)).status is MessageStatus.STOPPED
 
 

@@ -84,7 +84,6 @@ async def test_whatever_takes_a_name_refuses_one_that_cannot_be_seen(
         "people": lambda name: services.accounts.add_user(name, PASSWORD),
         "keys": lambda name: services.accounts.create_key(user_id, name),
         "chats": lambda name: services.organise.rename(user_id, chat.id, name),
-        "chats, over the API": lambda name: services.conversations.rename(user_id, chat.id, name),
         "folders": lambda name: services.organise.create_folder(user_id, name),
         "folders, renamed": lambda name: services.organise.rename_folder(user_id, folder.id, name),
         "tags": lambda name: services.organise.tag(user_id, [chat.id], name),

@@ -76,7 +76,7 @@ async def test_what_a_person_wrote_stays(services: Services, shelf: Shelf, user_
     gate = Gate()
     await shelf.put(services, "speaker", lambda: speaker(gate=gate))
     sent = await services.chat.send(user_id, None, QUESTION, model_id="speaker")
-    await services.conversations.rename(user_id, sent.conversation_id, "Mine")
+    await services.organise.rename(user_id, sent.conversation_id, "Mine")
     gate.open()
     await ended(services, sent.answer_id)
     await until(lambda: not services.titles.is_at_work)

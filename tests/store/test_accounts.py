@@ -20,7 +20,7 @@ def furnish(session: Session, user: User) -> None:
         turn = messages.start_conversation(session, user.id, title, "What is it?", model_id="m")
         answers.finish(session, turn.answer.id, MessageStatus.COMPLETE, content=f"A {title}.")
         chats.append(turn.conversation.id)
-    conversations.mark_deleted(session, user.id, chats[2])
+    organise.delete(session, user.id, [chats[2]])
     made = folders.create_folder(session, user.id, "Trees")
     assert made is not None
     organise.move(session, user.id, chats[:1], made[0].id)

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from sqlmodel import Session, select
 
-from store import conversations, messages
+from store import conversations, messages, organise, undo
 from store.tables import Conversation, Message, User, now
 
 
@@ -31,19 +31,19 @@ def test_the_list_is_newest_first_and_comes_in_pages(session: Session, anna: Use
 
 def test_a_new_title_does_not_move_it_in_the_list(session: Session, anna: User) -> None:
     one, _ = add(session, anna, "one", "two")
-    conversations.rename(session, anna.id, one.id, "uno")
+    organise.rename(session, anna.id, one.id, "uno")
     assert titles(conversations.list_recent(session, anna.id, limit=9)) == ["two", "uno"]
 
 
 def test_what_is_deleted_is_out_of_sight_until_restored(session: Session, anna: User) -> None:
     (one,) = add(session, anna, "one")
-    assert conversations.mark_deleted(session, anna.id, one.id)
+    before = organise.delete(session, anna.id, [one.id])
+    assert before is not None
     assert conversations.list_recent(session, anna.id, limit=9) == []
     assert conversations.get(session, anna.id, one.id) is None
-    assert conversations.rename(session, anna.id, one.id, "uno") is None
-    assert not conversations.mark_deleted(session, anna.id, one.id)
-    assert conversations.restore(session, anna.id, one.id)
-    assert conversations.restore(session, anna.id, one.id)
+    assert organise.rename(session, anna.id, one.id, "uno") is None
+    assert organise.delete(session, anna.id, [one.id]) is None
+    assert undo.put_back(session, anna.id, before)
     assert titles(conversations.list_recent(session, anna.id, limit=9)) == ["one"]
 
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from sqlmodel import Session, select
 
-from store import answers, conversations, imports, messages, search
+from store import answers, conversations, imports, messages, organise, search
 from store.answers import AnswerStats
 from store.imports import IncomingConversation, IncomingMessage, Merged
 from store.tables import Conversation, Message, MessageRole, MessageStatus, User
@@ -78,7 +78,7 @@ def test_anothers_id_brings_nothing_of_theirs(session: Session, anna: User, ben:
 
 def test_what_went_on_at_the_source_is_added(session: Session, anna: User) -> None:
     imports.merge(session, anna.id, CHAT)
-    conversations.rename(session, anna.id, only(session, anna).id, "My own title")
+    organise.rename(session, anna.id, only(session, anna).id, "My own title")
     longer = replace(
         CHAT, messages=(*CHAT.messages, said("q2", "a", "And spoons?")), current_source_id="q2",
         updated_at=T0 + timedelta(days=2),
@@ -116,7 +116,7 @@ def test_our_own_export_is_known_also_where_an_answer_has_grown_since(session: S
 
 def test_what_was_just_deleted_comes_back(session: Session, anna: User) -> None:
     imports.merge(session, anna.id, CHAT)
-    conversations.mark_deleted(session, anna.id, only(session, anna).id)
+    organise.delete(session, anna.id, [only(session, anna).id])
     assert imports.merge(session, anna.id, CHAT) is Merged.ADDED
     assert texts(session, anna) == ["Which bowl?", "A pearwood bowl."]
 

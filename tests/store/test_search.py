@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlmodel import Session
 
-from store import answers, conversations, deletions, folders, messages, organise
+from store import answers, deletions, folders, messages, organise
 from store.search import HIGHLIGHT_END, HIGHLIGHT_START, MAX_QUERY_CHARS, Filters, SearchHit, search
 from store.tables import Conversation, MessageRole, MessageStatus, User, now
 
@@ -81,7 +81,7 @@ def test_titles_come_first_and_a_conversation_comes_once(session: Session, anna:
 
 def test_a_new_title_replaces_the_old_one(session: Session, anna: User) -> None:
     conversation = chat(session, anna, "Paris")
-    conversations.rename(session, anna.id, conversation.id, "Rome")
+    organise.rename(session, anna.id, conversation.id, "Rome")
     session.flush()
     assert titles(find(session, anna, "rome")) == ["Rome"]
     assert find(session, anna, "paris") == []
@@ -117,7 +117,7 @@ def test_what_a_crash_interrupted_is_found(session: Session, anna: User) -> None
 
 def test_deleted_conversations_are_not_found_and_purged_ones_leave_nothing(session: Session, anna: User) -> None:
     conversation = chat(session, anna, "Paris", "paris", "paris")
-    conversations.mark_deleted(session, anna.id, conversation.id)
+    organise.delete(session, anna.id, [conversation.id])
     session.flush()
     assert find(session, anna, "paris") == []
     assert num_indexed(session, "paris") == 2 and num_titles(session, "paris") == 1
