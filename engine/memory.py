@@ -54,7 +54,7 @@ def plan(model: ModelFacts, device: DeviceFacts, limits: LoadLimits, gpu: Device
         share = _gpu_share(model, gpu, num_layers, shape) if gpu and num_layers else None
         if gpu and share and share.total_bytes > _usable_bytes(gpu):
             continue
-        smallest = _plan_of(model, shape, share, _least_cache_bytes(model, limits, shape.context))
+        smallest = _plan_of(model, shape, share, limits)
         left = min(usable - smallest.total_bytes, _budget_bytes(limits) - smallest.everywhere_bytes)
         if left >= 0:
             note = _gpu_too_small(model, gpu, shape) if gpu and not num_layers and _may_use_gpu(model, limits) else None
@@ -83,13 +83,14 @@ def _shapes(model: ModelFacts, limits: LoadLimits) -> Iterator[_Shape]:
             return
 
 
-def _plan_of(model: ModelFacts, shape: _Shape, share: GpuShare | None, cache_bytes: int) -> MemoryPlan:
+def _plan_of(model: ModelFacts, shape: _Shape, share: GpuShare | None, limits: LoadLimits) -> MemoryPlan:
     return MemoryPlan(
         max_model_len=shape.context,
         max_num_seqs=shape.num_seqs,
-        cache_bytes=cache_bytes,
+        cache_bytes=_least_cache_bytes(model, limits, shape.context),
         weight_bytes=model.weight_bytes,
         kv_bytes=shape.num_tokens * (model.kv_bytes_per_token + model.draft_kv_bytes_per_token),
+        kv_type=limits.kv_type,
         gpu=share,
     )
 

@@ -114,6 +114,7 @@ class MemoryPlan:
     cache_bytes: int                 # of idle prefixes, in the host's memory; 0: none are kept
     weight_bytes: int                # of the whole model, wherever they lie
     kv_bytes: int                    # of running sequences, likewise
+    kv_type: KvType                  # that this is for
     gpu: GpuShare | None = None      # None: all of it runs on the processor
     gpu_note: Told | None = None     # why, where there is a GPU that might have taken some of it
 

@@ -14,6 +14,7 @@ from sqlmodel import Session
 
 from app.errors import Conflict, InvalidInput, ModelUnavailable, NotFound
 from app.language import Said
+from app.names import can_be_seen
 from app.services.changes import Change, Changes
 from app.services.context import Question
 from app.services.conversations import ConversationService, title_from
@@ -266,7 +267,7 @@ def _no_message() -> NotFound:
 
 def _checked(text: str) -> str:
     text = text.rstrip()
-    if not text:
+    if not can_be_seen(text):
         raise InvalidInput(Said("error-message-empty"), field="text")
     if len(text) > MAX_MESSAGE_CHARS:
         raise InvalidInput(Said("error-message-long", count=MAX_MESSAGE_CHARS), field="text")

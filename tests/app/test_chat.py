@@ -109,7 +109,7 @@ async def test_a_chat_goes_on_with_its_history_and_its_model(services: Services,
 
 
 async def test_what_cannot_be_sent(services: Services, user_id: str) -> None:
-    for text in ("", "  \n ", "half an emoji \ud83d", "x" * 1_000_001):
+    for text in ("", "  \n ", "\u200b\u200b", "half an emoji \ud83d", "x" * 1_000_001):
         with pytest.raises(InvalidInput):
             await services.chat.send(user_id, None, text)
     with pytest.raises(ModelNotFound):

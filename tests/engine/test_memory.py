@@ -31,6 +31,7 @@ def test_a_small_model_gets_the_defaults_on_a_large_machine() -> None:
         cache_bytes=8 * 8192 * 23_040,
         weight_bytes=92 * MIB,
         kv_bytes=8 * 8192 * 23_040,
+        kv_type="f16",
     )
 
 

@@ -107,6 +107,9 @@ class TestOneModel:
         )
         click(tab, "Load again now")
         await until(lambda: _says(tab, "Loaded with the new settings."))
+        await home.services.engines.unload(STARTER_ID)
+        tab = await ada.at(f"/models/installed/{STARTER_ID}")
+        assert any(text.endswith(", q8_0") for text in _texts(tab)), "what the next load takes"
 
     async def test_what_changes_nothing_of_a_load_applies_at_once(self, home: Home, ada: Person) -> None:
         tab = await ada.at(f"/models/installed/{STARTER_ID}")

@@ -90,7 +90,7 @@ def _of_plan(plan: MemoryPlan, *, embeds: bool) -> Iterator[Line]:
     if embeds:
         yield Line(t("plan-texts"), size(plan.kv_bytes), t("model-room-text", context=context(plan.max_model_len)))
     else:
-        yield Line(t("plan-chats"), size(plan.kv_bytes), _room(plan.max_model_len, plan.max_num_seqs, "f16"))
+        yield Line(t("plan-chats"), size(plan.kv_bytes), _room(plan.max_model_len, plan.max_num_seqs, plan.kv_type))
         yield Line(t("plan-kept"), size(plan.cache_bytes))
         yield Line(t("plan-working"), size(WORKING_BYTES))
     if plan.gpu is not None:
