@@ -11,6 +11,7 @@ sidebar-undo = Rückgängig
 
 # Überschriften
 sidebar-pinned = Angeheftet
+sidebar-folders = Ordner
 sidebar-today = Heute
 sidebar-yesterday = Gestern
 sidebar-week = Letzte 7 Tage

@@ -11,6 +11,7 @@ sidebar-undo = Undo
 
 # headings
 sidebar-pinned = Pinned
+sidebar-folders = Folders
 sidebar-today = Today
 sidebar-yesterday = Yesterday
 sidebar-week = Previous 7 days
