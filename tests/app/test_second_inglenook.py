@@ -65,7 +65,7 @@ def test_another_answer_comes_after_a_client_went_in_the_midst(connected: House,
     with anna.client() as client:
         with client.stream("POST", "/v1/chat/completions", json=asked) as response:
             next(line for line in response.iter_lines() if '"content":"1"' in line)
-        answer = client.post("/v1/chat/completions", json=ASK, timeout=30).json()
+        answer = client.post("/v1/chat/completions", json=ASK, timeout=120).json()
     assert answer["choices"][0]["message"]["content"].strip() == "1 2 3 4 5"
 
 

@@ -94,7 +94,7 @@ async def test_where_the_server_is_up_but_cannot_say_who_is_here_it_is_told_with
     if answers == "not at all":
         await expect(page.get_by_role("heading", name="Inglenook is away")).to_be_visible()
     else:
-        await expect(page.get_by_role("heading", name="Something is missing")).to_be_visible(timeout=20_000)
+        await expect(page.get_by_role("heading", name="Something is missing")).to_be_visible()
         assert num_pages == 2
 
 
