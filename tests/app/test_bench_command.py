@@ -39,7 +39,7 @@ def test_the_starter_model_is_measured_and_the_run_before_is_remembered(
     assert re.match(r"SmolLM2 135M Instruct, Q4_1: llama\.cpp [\d.]+ on cpu, \d+ threads; [\d,]+ tokens of", head)
     assert asked.startswith("Prompts: 2 as they were given, about ") and "cold; answers of 8 tokens" in asked
     assert len(re.findall(r"^ +[12] +\d+\.\d +\d+\.\d to \d+\.\d ", first.out, re.MULTILINE)) == 2
-    assert "a million tokens cost 0." in first.out
+    assert re.search(r"a million tokens cost \d+\.", first.out)
     assert "Loading SmolLM2 135M Instruct" in first.err
     assert re.search(r"^This takes about \d+ s, for \d+ answers\. Ctrl-C stops it\.$", first.err, re.MULTILINE)
     assert not any(b"three birds" in file.read_bytes() for file in data_dir.rglob("*") if file.is_file())
