@@ -1,6 +1,6 @@
-"""A person's conversations: listing, reading a branch, naming, deleting with undo, searching. On the event loop.
+"""A person's conversations: listing, reading a branch, showing another, setting up, searching. On the event loop.
 
-Whatever belongs to somebody else does not exist here: NotFound.
+Whatever belongs to somebody else does not exist here: NotFound. Naming, deleting and undo: `OrganiseService`.
 """
 
 from __future__ import annotations
