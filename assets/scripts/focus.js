@@ -42,6 +42,9 @@
     return null;
   }
 
+  // Where all is gone.
+  const firstStop = () => [...document.querySelectorAll(FOCUSABLE)].find((each) => each.closest(ROOM) && isStop(each));
+
   function mend() {
     isDue = false;
     if (document.activeElement !== document.body || !trail.length) return;
@@ -49,8 +52,8 @@
       trail = []; // its reader left it, by a click beside it
       return;
     }
-    for (const place of trail) {
-      inPlaceOf(place)?.focus({ preventScroll: true, focusVisible: HAS_KEYBOARD.matches ? undefined : false });
+    for (const find of [...trail.map((place) => () => inPlaceOf(place)), firstStop]) {
+      find()?.focus({ preventScroll: true, focusVisible: HAS_KEYBOARD.matches ? undefined : false });
       if (document.activeElement !== document.body) return;
     }
   }

@@ -19,7 +19,7 @@ const menu = () => document.getElementById("menu");
 // The phone's sidebar lies over the page, which is out of reach meanwhile.
 function showMenu(open) {
   if (!menu() || menu().classList.contains("open") === open) return;
-  const hadFocus = menu().contains(document.activeElement);
+  const hadFocus = menu().contains(document.activeElement) || document.activeElement === document.body;
   menu().classList.toggle("open", open);
   if (open) window.nkEscape.opened(menu(), () => showMenu(false));
   else window.nkEscape.closed(menu());

@@ -10,6 +10,7 @@ import pytest
 from app.errors import InvalidInput, NotFound
 from app.services.changes import Change, Changes
 from app.services.conversations import NEW_TITLE, ConversationService, title_from
+from app.services.organise import OrganiseService
 from app.services.temporary import TemporaryChats
 from store import accounts, answers, messages
 from store.database import Database
@@ -36,6 +37,11 @@ def changes() -> Announced:
 @pytest.fixture
 def service(database: Database, changes: Announced) -> ConversationService:
     return ConversationService(database, TemporaryChats(database), changes)
+
+
+@pytest.fixture
+def organise(database: Database, service: ConversationService, changes: Announced) -> OrganiseService:
+    return OrganiseService(database, service, changes)
 
 
 def person(database: Database, name: str) -> str:
@@ -84,41 +90,46 @@ async def test_a_thread_tells_which_version_of_each_message_is_shown(
     assert changes.heard == [(anna, Change("thread", turn.conversation.id))]
 
 
-async def test_a_title_becomes_one_clean_line(database: Database, service: ConversationService, anna: str) -> None:
+async def test_a_title_becomes_one_clean_line(
+    database: Database, service: ConversationService, organise: OrganiseService, anna: str
+) -> None:
     chat_id = start(database, anna).conversation.id
-    renamed = await service.rename(anna, chat_id, "  Two\nlines\0 👨‍👩‍👧  ")
-    assert renamed.title == "Two lines 👨‍👩‍👧"
-    assert len((await service.rename(anna, chat_id, "x" * 1000)).title) == 200
+    await organise.rename(anna, chat_id, "  Two\nlines\0 👨‍👩‍👧  ")
+    assert (await service.get(anna, chat_id)).title == "Two lines 👨‍👩‍👧"
+    await organise.rename(anna, chat_id, "x" * 1000)
+    assert len((await service.get(anna, chat_id)).title) == 200
     with pytest.raises(InvalidInput) as error:
-        await service.rename(anna, chat_id, " \n ")
+        await organise.rename(anna, chat_id, " \n ")
     assert error.value.field == "title"
 
 
 async def test_a_deleted_chat_can_be_brought_back_with_its_text(
-    database: Database, service: ConversationService, changes: Announced, anna: str
+    database: Database, service: ConversationService, organise: OrganiseService, changes: Announced, anna: str
 ) -> None:
     chat_id = start(database, anna).conversation.id
     stopped: list[tuple[str, str]] = []
     service.on_deleted(lambda user_id, conversation_id: stopped.append((user_id, conversation_id)))
-    await service.delete(anna, chat_id)
+    before = await organise.delete(anna, [chat_id])
     assert await service.list_recent(anna) == []
     assert await service.search(anna, "hello") == []
     with pytest.raises(NotFound):
         await service.thread(anna, chat_id)
     assert stopped == [(anna, chat_id)]
 
-    await service.restore(anna, chat_id)
+    await organise.undo(anna, before)
     assert [part.message.content for part in await service.thread(anna, chat_id)] == ["Hello?", "Hello!"]
     assert changes.heard == [(anna, Change("conversations", chat_id))] * 2
 
 
-async def test_what_was_deleted_long_ago_is_purged(database: Database, service: ConversationService, anna: str) -> None:
+async def test_what_was_deleted_long_ago_is_purged(
+    database: Database, service: ConversationService, organise: OrganiseService, anna: str
+) -> None:
     chat_id = start(database, anna).conversation.id
-    await service.delete(anna, chat_id)
+    before = await organise.delete(anna, [chat_id])
     assert await service.purge_deleted(timedelta(days=1)) == 0
     assert await service.purge_deleted(timedelta(0)) == 1
     with pytest.raises(NotFound):
-        await service.restore(anna, chat_id)
+        await organise.undo(anna, before)
 
 
 async def test_search_finds_messages_and_titles(database: Database, service: ConversationService, anna: str) -> None:
@@ -128,7 +139,7 @@ async def test_search_finds_messages_and_titles(database: Database, service: Con
 
 
 async def test_anothers_chats_do_not_exist(
-    database: Database, service: ConversationService, changes: Announced, anna: str, ben: str
+    database: Database, service: ConversationService, organise: OrganiseService, changes: Announced, anna: str, ben: str
 ) -> None:
     turn = start(database, ben)
     chat_id = turn.conversation.id
@@ -136,9 +147,8 @@ async def test_anothers_chats_do_not_exist(
         lambda: service.get(anna, chat_id),
         lambda: service.thread(anna, chat_id),
         lambda: service.thread(anna, chat_id, turn.answer.id),
-        lambda: service.rename(anna, chat_id, "Mine"),
-        lambda: service.delete(anna, chat_id),
-        lambda: service.restore(anna, chat_id),
+        lambda: organise.rename(anna, chat_id, "Mine"),
+        lambda: organise.delete(anna, [chat_id]),
         lambda: service.select_branch(anna, turn.answer.id),
     ]
     for attempt in attempts:

@@ -135,6 +135,12 @@ class Server:
             database.run_sync(settings.set_of_user, user.id, "titles", titles)
         return name
 
+    def add_user_by_command(self) -> str:
+        """As an admin does it at the machine: open pages hear of it."""
+        name = "reader-" + secrets.token_hex(4)
+        self.command("users", "add", name, "--password-stdin", stdin=PASSWORD)
+        return name
+
     def query(self, sql: str, *parameters: object) -> list[tuple[object, ...]]:
         with closing(sqlite3.connect(f"file:{self.data_dir}/inglenook.sqlite3?mode=ro", uri=True)) as connection:
             return connection.execute(sql, parameters).fetchall()

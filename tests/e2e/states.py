@@ -93,7 +93,11 @@ async def leave(page: Page, *, blurred: bool = False) -> None:
 
 async def has_focus(page: Page, what: str) -> None:
     """Something has: keyboards go on from there."""
-    await until(lambda: page.evaluate("document.activeElement !== document.body"), f"the focus is somewhere: {what}")
+    try:
+        await until(lambda: page.evaluate("document.activeElement !== document.body"), "the focus is somewhere")
+    except AssertionError:
+        age_s = await page.evaluate("performance.now() / 1000")
+        raise AssertionError(f"{what}: nothing has the focus; the page was loaded {age_s:.0f} s ago") from None
 
 
 async def stands_still(page: Page) -> None:

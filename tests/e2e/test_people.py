@@ -145,7 +145,7 @@ async def test_what_the_command_line_does_shows_at_once_and_tells_whom_it_concer
     server: Server, browser: Browser
 ) -> None:
     """What they had typed is there when they are let in again."""
-    page, name = await at_people(browser, server), server.add_user()
+    page, name = await at_people(browser, server), server.add_user_by_command()
     row = page.get_by_role("listitem").filter(has_text=name)
     await expect(row).to_be_visible()
     theirs = await sign_in(browser, server, name)
