@@ -57,7 +57,7 @@ PURGE_INTERVAL_S = 3600.0
 log = structlog.get_logger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
     settings: Settings
     db: Database
@@ -111,38 +111,57 @@ class Services:
             partial(wanted_of, db, settings.keep_alive_s, endpoints.engine), loader, limits, changes,
             settings.memory_budget_bytes,
         )
-        connections = ConnectionService(db, endpoints, engines, vault, changes)
         accounts = AccountService(db, settings, changes)
         temporary = TemporaryChats(db)
         conversations = ConversationService(db, temporary, changes)
         models = ModelService(db, engines, changes, settings)
-        model_settings = ModelSettingsService(db, engines, changes, keep_alive_s=settings.keep_alive_s)
         model_versions = ModelVersions(db, models, engines, changes, settings)
-        found_models = FoundModels(models, settings)
-        model_uploads = ModelUploads(models, settings)
-        hub = HubService(db, engines, settings, vault)
-        downloads = DownloadService(db, hub, models, model_versions, changes, settings)
-        optimizer = ModelOptimizer(models, settings, limits)
-        generations = GenerationService(db, engines, changes)
         model_presets = ModelPresets(db)
-        chat = ChatService(db, conversations, generations, models, model_presets, temporary, changes)
+        hub = HubService(db, engines, settings, vault)
+        generations = GenerationService(db, engines, changes)
         presets, prompts = PresetService(db, changes), PromptService(db, changes)
-        exports, imports = ExportService(db), ImportService(db, changes, settings)
-        conversations.on_deleted(generations.conversation_deleted)
-        temporary.on_ended(generations.conversation_deleted)
-        temporary.on_ended(lambda user_id, chat_id: changes.announce(user_id, Change("thread", chat_id)))
-        accounts.on_access_ended(generations.access_ended)
+        imports = ImportService(db, changes, settings)
         titles = TitleService(db, engines, generations, changes)
-        generations.on_ended(titles.answer_ended)
-        accounts.on_access_ended(imports.access_ended)
+        _connect(changes, accounts, conversations, temporary, generations, titles, imports)
         return cls(
-            settings, db, disk_cache, changes, accounts, PeopleService(db, accounts), conversations, vault, hub,
-            endpoints, connections, models, FirstModel(models, settings), model_settings, model_presets, model_versions,
-            ModelSpeeds(db, engines), ModelUpdates(db, hub, models, changes), found_models, model_uploads, downloads,
-            optimizer, engines, generations, chat, ContextMeter(engines), temporary, presets, prompts,
-            LibraryFiles(prompts, presets), exports, imports, OrganiseService(db, conversations, changes),
-            ListingService(db), SearchService(db), titles, OtherProcesses(db, changes),
-            BenchmarkService(db, models, engines, changes),
+            settings=settings,
+            db=db,
+            disk_cache=disk_cache,
+            changes=changes,
+            accounts=accounts,
+            people=PeopleService(db, accounts),
+            conversations=conversations,
+            vault=vault,
+            hub=hub,
+            endpoints=endpoints,
+            connections=ConnectionService(db, endpoints, engines, vault, changes),
+            models=models,
+            first_model=FirstModel(models, settings),
+            model_settings=ModelSettingsService(db, engines, changes, keep_alive_s=settings.keep_alive_s),
+            model_presets=model_presets,
+            model_versions=model_versions,
+            model_speeds=ModelSpeeds(db, engines),
+            model_updates=ModelUpdates(db, hub, models, changes),
+            found_models=FoundModels(models, settings),
+            model_uploads=ModelUploads(models, settings),
+            downloads=DownloadService(db, hub, models, model_versions, changes, settings),
+            optimizer=ModelOptimizer(models, settings, limits),
+            engines=engines,
+            generations=generations,
+            chat=ChatService(db, conversations, generations, models, model_presets, temporary, changes),
+            meter=ContextMeter(engines),
+            temporary=temporary,
+            presets=presets,
+            prompts=prompts,
+            library_files=LibraryFiles(prompts, presets),
+            exports=ExportService(db),
+            imports=imports,
+            organise=OrganiseService(db, conversations, changes),
+            listing=ListingService(db),
+            searching=SearchService(db),
+            titles=titles,
+            other_processes=OtherProcesses(db, changes),
+            benchmarks=BenchmarkService(db, models, engines, changes),
         )
 
     async def start(self) -> None:
@@ -200,6 +219,19 @@ class Services:
         self.accounts.close()
         self.temporary.close()
         self.db.close()
+
+
+def _connect(
+    changes: Changes, accounts: AccountService, conversations: ConversationService, temporary: TemporaryChats,
+    generations: GenerationService, titles: TitleService, imports: ImportService,
+) -> None:
+    """Who hears of whose ends: what is written for somebody, or somewhere, that is gone stops."""
+    conversations.on_deleted(generations.conversation_deleted)
+    temporary.on_ended(generations.conversation_deleted)
+    temporary.on_ended(lambda user_id, chat_id: changes.announce(user_id, Change("thread", chat_id)))
+    accounts.on_access_ended(generations.access_ended)
+    accounts.on_access_ended(imports.access_ended)
+    generations.on_ended(titles.answer_ended)
 
 
 def _limits(settings: Settings, disk_cache: DiskCache) -> LoadLimits:

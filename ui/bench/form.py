@@ -35,43 +35,47 @@ class BenchForm:
         self._is_own = own.source == "own"
         self._elsewhere = {each.id for each in models if each.is_elsewhere}
         self._problems: dict[str, Element] = {}
-        names = {each.id: model_label(each) for each in models}
         with tag("form", "nk-card nk-settings").on("submit.prevent", self._start, args=[]):
             with tag("div", "nk-settings-grid"):
-                self._model = self._select("models", t("bench-model"), names, model_id)
-                if len(names) > 1:
-                    beside = {"": t("bench-alone")} | names
-                    self._against: SelectField | None = self._select("against", t("bench-against"), beside, against)
-                else:
-                    self._against = None
-                with tag("div", "nk-field"):
-                    tag("span", "nk-lab", t("bench-questions"))
-                    own_name = t("bench-yours" if self._is_own else "bench-ours", count=len(own.texts))
-                    Choice(t("bench-questions"), {OWN: own_name, TYPED: t("bench-typed")}, OWN, self._choose)
-                    self._own_hint = tag("p", "nk-hint", t("bench-yours-about" if self._is_own else "bench-ours-about"))
-                    self._leaving_hint = tag("p", "nk-hint", t("bench-leaving"))
+                self._ask_for_models({each.id: model_label(each) for each in models}, model_id, against)
+                self._ask_for_questions(len(own.texts))
             with tag("div") as self._typed_place:
                 self._typed = TextField(t("bench-typed-label"), hint=t("bench-typed-about"), rows=5)
             self._typed_place.set_visibility(False)
             with tag("div", "nk-settings-grid"):
-                self._levels = TextField(
-                    t("bench-levels"), hint=t("bench-levels-about"), placeholder=t("bench-levels-auto"),
-                )
-                self._tokens = TextField(
-                    t("bench-tokens"), str(MAX_TOKENS), hint=t("bench-tokens-about"), input_mode="numeric"
-                )
-                self._repetitions = TextField(
-                    t("bench-times-each"), str(NUM_REPETITIONS), hint=t("bench-times-about"), input_mode="numeric"
-                )
-            self._problems |= {
-                "levels": self._levels.problem, "max_tokens": self._tokens.problem,
-                "repetitions": self._repetitions.problem, "prompts": self._typed.problem,
-            }
+                self._ask_for_numbers()
+            self._problems["prompts"] = self._typed.problem
             self._problem = tag("div")
             self._show_hints()
             with tag("div", "nk-row nk-settings-end"):
                 self._button = button(t("bench-start"), "nk-btn-primary", icon_name="gauge", kind="submit")
                 tag("p", "nk-hint nk-bench-promise", t("bench-promise"))
+
+    def _ask_for_models(self, names: dict[str, str], model_id: str, against: str) -> None:
+        self._model = self._select("models", t("bench-model"), names, model_id)
+        self._against: SelectField | None = None
+        if len(names) > 1:
+            self._against = self._select("against", t("bench-against"), {"": t("bench-alone")} | names, against)
+
+    def _ask_for_questions(self, num_own: int) -> None:
+        with tag("div", "nk-field"):
+            tag("span", "nk-lab", t("bench-questions"))
+            own = t("bench-yours" if self._is_own else "bench-ours", count=num_own)
+            Choice(t("bench-questions"), {OWN: own, TYPED: t("bench-typed")}, OWN, self._choose)
+            self._own_hint = tag("p", "nk-hint", t("bench-yours-about" if self._is_own else "bench-ours-about"))
+            self._leaving_hint = tag("p", "nk-hint", t("bench-leaving"))
+
+    def _ask_for_numbers(self) -> None:
+        self._levels = TextField(
+            t("bench-levels"), hint=t("bench-levels-about"), placeholder=t("bench-levels-auto")
+        )
+        self._tokens = TextField(t("bench-tokens"), str(MAX_TOKENS), hint=t("bench-tokens-about"), input_mode="numeric")
+        self._repetitions = TextField(
+            t("bench-times-each"), str(NUM_REPETITIONS), hint=t("bench-times-about"), input_mode="numeric"
+        )
+        self._problems |= {
+            "levels": self._levels.problem, "max_tokens": self._tokens.problem, "repetitions": self._repetitions.problem
+        }
 
     def show(self, *, is_running: bool) -> None:
         if bool(self._button.props.get("aria-disabled")) != is_running:

@@ -27,7 +27,6 @@ class ConnectionForm:
         self._open(None)
 
     async def change(self, entry: ConnectionEntry) -> None:
-        """Its secrets are not shown, and stay where nothing else is entered and they are not dropped."""
         self._open(entry.connection)
 
     def _open(self, row: Connection | None) -> None:
@@ -36,62 +35,77 @@ class ConnectionForm:
             dialog.props["aria-label"] = title
             tag("h2", "", title)
             with tag("form", "nk-stack") as form:
-                name = TextField(t("connection-name"), row.name if row else "", hint=t("connection-name-about"))
-                url = TextField(
-                    t("connection-url"), row.base_url if row else "", hint=t("connection-url-about"),
-                    placeholder=t("connection-url-example"), input_mode="url",
-                )
-                has_key = row is not None and bool(row.sealed_key)
-                key = TextField(
-                    t("connection-key"), kind="password", hint=t(f"connection-key-{'kept' if has_key else 'about'}"),
-                    autocomplete="new-password",
-                )
-                drops_key = _drop("key") if has_key else None
-                with tag("details", "nk-settings-more"):
-                    tag("summary", "", t("connection-details"))
-                    has_headers = row is not None and bool(row.sealed_headers)
-                    headers = TextField(
-                        t("connection-headers"), rows=2,
-                        hint=t(f"connection-headers-{'kept' if has_headers else 'about'}"),
-                    )
-                    drops_headers = _drop("headers") if has_headers else None
-                    session = TextField(
-                        t("connection-session"), row.session_header if row else SESSION_HEADER,
-                        hint=t("connection-session-about"),
-                    )
+                fields = _Fields(row)
                 problem = tag("div")
                 with tag("div", "nk-acts"):
                     asking = live("span", "nk-hint nk-grow", role="status")
                     button(t("cancel"), "nk-btn-ghost").on("click", dialog.close)
                     button(t("connection-save"), "nk-btn-primary", kind="submit")
-        fields = {"name": name, "base_url": url, "key": key, "headers": headers, "session_header": session}
 
         async def save() -> None:
-            for each in (problem, *(field.problem for field in fields.values())):
+            for each in (problem, *fields.problems.values()):
                 show_problem(each, None)
             put(asking, t("connection-testing"))
-            keeps = row is not None
             try:
-                entered = Entered(
-                    name=name.value, base_url=url.value, session_header=session.value,
-                    key=None if keeps and not (key.value or _is_on(drops_key)) else key.value,
-                    headers=None if keeps and not (headers.value.strip() or _is_on(drops_headers))
-                    else parse_headers(headers.value),
-                )
                 if row is None:
-                    await self._services.connections.add(entered)
+                    await self._services.connections.add(fields.entered)
                 else:
-                    await self._services.connections.change(row.id, entered)
+                    await self._services.connections.change(row.id, fields.entered)
             except FORESEEN as error:
-                field = fields.get(error.field or "") if isinstance(error, InvalidInput) else None
                 if not form.is_deleted:
                     put(asking, "")
-                    show_problem(field.problem if field else problem, told(error))
+                    field = error.field if isinstance(error, InvalidInput) else None
+                    show_problem(fields.problems.get(field or "", problem), told(error))
                 return
             dialog.close()
 
         form.on("submit.prevent", save, args=[])
         dialog.on("hide", dialog.delete)
+
+
+class _Fields:
+    """Secrets are not shown, and stay where nothing else is entered and they are not dropped."""
+
+    def __init__(self, row: Connection | None) -> None:
+        has_key, has_headers = bool(row and row.sealed_key), bool(row and row.sealed_headers)
+        self._is_new = row is None
+        self._name = TextField(t("connection-name"), row.name if row else "", hint=t("connection-name-about"))
+        self._url = TextField(
+            t("connection-url"), row.base_url if row else "", hint=t("connection-url-about"),
+            placeholder=t("connection-url-example"), input_mode="url",
+        )
+        self._key = TextField(
+            t("connection-key"), kind="password", hint=t(f"connection-key-{'kept' if has_key else 'about'}"),
+            autocomplete="new-password",
+        )
+        self._drops_key = _drop("key") if has_key else None
+        with tag("details", "nk-settings-more"):
+            tag("summary", "", t("connection-details"))
+            self._headers = TextField(
+                t("connection-headers"), rows=2, hint=t(f"connection-headers-{'kept' if has_headers else 'about'}")
+            )
+            self._drops_headers = _drop("headers") if has_headers else None
+            self._session = TextField(
+                t("connection-session"), row.session_header if row else SESSION_HEADER,
+                hint=t("connection-session-about"),
+            )
+        self.problems = {
+            "name": self._name.problem, "base_url": self._url.problem, "key": self._key.problem,
+            "headers": self._headers.problem, "session_header": self._session.problem,
+        }
+
+    @property
+    def entered(self) -> Entered:
+        """Raises InvalidInput for headers that are none."""
+        has_key = self._is_new or bool(self._key.value) or _is_on(self._drops_key)
+        has_headers = self._is_new or bool(self._headers.value.strip()) or _is_on(self._drops_headers)
+        return Entered(
+            name=self._name.value,
+            base_url=self._url.value,
+            session_header=self._session.value,
+            key=self._key.value if has_key else None,
+            headers=parse_headers(self._headers.value) if has_headers else None,
+        )
 
 
 def _drop(what: str) -> Switch:
