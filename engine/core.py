@@ -7,6 +7,7 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable
+from typing import Self
 
 import structlog
 
@@ -54,7 +55,7 @@ class EngineCore:
     @classmethod
     async def start(
         cls, name: str, make_backend: Callable[[], Backend], *, max_queue: int, on_failed: OnFailed | None = None
-    ) -> EngineCore:
+    ) -> Self:
         """Start the thread `engine-<name>`, which makes the back end. Whatever `make_backend` raises is raised here.
 
         At most `max_queue` requests wait beside those that can run at once. `on_failed` is told when a step raised.

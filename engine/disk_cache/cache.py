@@ -51,7 +51,7 @@ class DiskCache:
         self._is_link = folder.is_symlink()
         self._ledger = Ledger(folder, limit_bytes, self._on_gone, max_age_s=max_age_s)      # the thread's own
         self._folders: dict[Path, BlockFolder] = {}                                         # and so are these
-        self._jobs: PriorityQueue[tuple[Order, int, Callable[[], None]]] = PriorityQueue()
+        self._jobs: PriorityQueue[tuple[Order, int, Callable[[], object]]] = PriorityQueue()
         self._numbers = count()
         self._next_tidy_s = time.monotonic()
         self._lock = threading.Lock()                                                       # of the two below
@@ -82,7 +82,7 @@ class DiskCache:
         self.submit(Order.WRITE, lambda: self._open(folder, on_open))
         return folder
 
-    def submit(self, order: Order, job: Callable[[], None]) -> None:
+    def submit(self, order: Order, job: Callable[[], object]) -> None:
         """Have the thread do something. From any thread."""
         self._jobs.put((order, next(self._numbers), job))
 
@@ -129,7 +129,7 @@ class DiskCache:
         self._attempt(job)
         return order is not Order.END
 
-    def _attempt(self, job: Callable[[], None]) -> None:
+    def _attempt(self, job: Callable[[], object]) -> None:
         """A disk that fails costs what is cached there, and so does a fault of ours: it is never an answer's end."""
         try:
             job()

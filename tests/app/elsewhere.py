@@ -117,7 +117,7 @@ def open_webui_chat(chat_id: str = "5f0c-bread", title: str = "Bread") -> dict[s
         '<details type="reasoning" done="true" duration="4">\n<summary>Thought for 4 seconds</summary>\n'
         "&gt; Flour &amp; water.\n&gt; \n&gt; Salt.\n</details>\n"
     )
-    messages = [
+    messages: list[dict[str, Any]] = [
         {"id": "u1", "parentId": None, "childrenIds": ["a1", "a2"], "role": "user", "content": "How do I bake?",
          "timestamp": 1_730_000_000, "models": ["qwen3:8b"]},
         {"id": "a1", "parentId": "u1", "childrenIds": [], "role": "assistant", "content": thought + "Knead.",

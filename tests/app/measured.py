@@ -14,7 +14,7 @@ WAIT_S = 0.5
 
 def run_of(model_id: str, levels: tuple[int, ...] = LEVELS, **changed: Any) -> Benchmark:
     """100 tokens/s a client, the first after half a second; no spread."""
-    values = {
+    values: dict[str, Any] = {
         "id": f"{model_id} first", "run_id": "first", "created_at": datetime(2026, 3, 3, tzinfo=UTC),
         "app_version": "0.6", "machine": "Abacus, 2 cores", "model_id": model_id, "model_name": model_id.title(),
         "model_version": f"{model_id}.gguf, 1 bytes, 1", "quantisation": "Q4_1", "backend": "scripted",

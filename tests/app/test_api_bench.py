@@ -24,7 +24,7 @@ def boss(house: House, admin: Person) -> Person:
 def test_only_admins_get_in_and_by_session_only(
     house: House, boss: Person, anna: Person, method: str, path: str
 ) -> None:
-    body = {"json": {}} if method == "POST" else {}
+    body: dict[str, Any] = {"json": {}} if method == "POST" else {}
     with anna.browser() as browser:
         refused = browser.request(method, path, **body)
     assert (refused.status_code, refused.json()["error"]["type"]) == (403, "permission_error")

@@ -49,7 +49,7 @@ def until_ended(browser: httpx.Client, download_id: str) -> dict[str, Any]:
 def test_only_admins_get_in_and_by_session_only(
     house: House, boss: Person, anna: Person, method: str, path: str
 ) -> None:
-    body = {"json": {}} if method in ("POST", "PUT") else {}
+    body: dict[str, Any] = {"json": {}} if method in ("POST", "PUT") else {}
     with anna.browser() as browser:
         refused = browser.request(method, path, **body)
     assert (refused.status_code, refused.json()["error"]["type"]) == (403, "permission_error")

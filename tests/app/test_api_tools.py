@@ -94,7 +94,9 @@ def joined(text: str) -> Answer:
     data = [line.removeprefix("data: ") for line in text.splitlines() if line.startswith("data: ")]
     assert data.pop() == "[DONE]"
     *chunks, last = map(json.loads, data)
-    content, reasoning, calls, reasons = "", "", [], []
+    content, reasoning = "", ""
+    calls: list[dict[str, Any]] = []
+    reasons: list[str] = []
     for chunk in chunks:
         [choice] = chunk["choices"]
         delta = choice["delta"]

@@ -53,6 +53,7 @@ def test_the_starter_model_is_measured_and_the_run_before_is_remembered(
 
 def test_wrong_usage_is_told_in_one_line(inglenook: Inglenook, tmp_path: Path) -> None:
     (tmp_path / "empty").write_text("\n")
+    arguments: tuple[str, ...]
     for arguments in (
         ("--concurrency", "many"), ("--prompts", str(tmp_path / "empty")), ("--kwh-price", "nan"), ("--watts", "-1"),
         ("--against", "x"), ("--tokens", "4097"), ("--repetitions", "0"), ("--concurrency", "1,513"),

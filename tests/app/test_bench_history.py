@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -49,7 +50,8 @@ def test_faster_and_sooner_are_said_and_worse_goes_first(row: Benchmark) -> None
 
 def test_what_cannot_be_compared_is_not(row: Benchmark) -> None:
     for name, other in (("model_id", "x"), ("prompts_hash", "x"), ("max_tokens", 9), ("machine", "x")):
-        now = again(row, 0.5, days=1, **{name: other})
+        change: dict[str, Any] = {name: other}
+        now = again(row, 0.5, days=1, **change)
         assert since([row, now], now) is None
     now = again(row, 0.5, days=1)
     now.levels = [level | {"num_others_tokens": 3} for level in now.levels]

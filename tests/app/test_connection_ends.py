@@ -17,7 +17,8 @@ async def test_one_whose_wait_has_just_run_out_can_be_ended(monkeypatch: pytest.
     monkeypatch.setattr(connection, "CHECK_INTERVAL_S", 0.0)
 
     async def nothing_comes() -> Message:
-        return await asyncio.get_running_loop().create_future()
+        never: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
+        return await never
 
     async def say(message: Message) -> None: ...
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -158,12 +158,13 @@ async def test_switching_a_connection_off_ends_its_answers(
     with pytest.raises(ModelNotFound, match=reason):
         await allowed.chat.send(user_id, None, "Hello", model_id="big")
     num_messages = len(await allowed.conversations.thread(user_id, sent.conversation_id))
-    for go_on in (
+    ways: tuple[Callable[[], Awaitable[object]], ...] = (
         lambda: allowed.chat.send(user_id, sent.conversation_id, "Hello?"),        # no other stands in unasked
         lambda: allowed.chat.regenerate(user_id, sent.answer_id),
         lambda: allowed.chat.continue_answer(user_id, sent.answer_id),
         lambda: allowed.chat.edit(user_id, sent.user_message_id, "Hello?"),
-    ):
+    )
+    for go_on in ways:
         with pytest.raises(ModelNotFound, match=reason):
             await go_on()
     assert len(await allowed.conversations.thread(user_id, sent.conversation_id)) == num_messages

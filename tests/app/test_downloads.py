@@ -20,7 +20,7 @@ from app.services.changes import Change
 from app.services.container import Services
 from app.services.download_status import Meter
 from app.services.downloads import DownloadRules
-from app.services.models import spec_from
+from app.services.model_facts import spec_from
 from engine.errors import ModelLoadError
 from engine.select import select_backend
 from store import downloads

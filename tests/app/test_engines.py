@@ -147,7 +147,7 @@ class SmallMachine:
         self._shelf = shelf
         self.num_loaded = 0
 
-    async def load(self, spec: ModelSpec, limits: LoadLimits, on_share: object = None) -> LocalEngine:
+    async def load(self, spec: ModelSpec, limits: LoadLimits, on_share: object = None) -> Engine:
         if self.num_loaded:
             raise OutOfMemory(Told("trial-failed", detail=f"{spec.name} needs more memory than is left."))
         engine = await self._shelf.load(spec, limits)
@@ -167,9 +167,10 @@ async def test_the_next_model_gets_none_of_what_the_loaded_ones_may_still_take(
 ) -> None:
     promised: list[tuple[int, int]] = []
 
-    async def load(spec: ModelSpec, limits: LoadLimits, on_share: object = None) -> LocalEngine:
+    async def load(spec: ModelSpec, limits: LoadLimits, on_share: object = None) -> Engine:
         promised.append((limits.promised_bytes, limits.promised_gpu_bytes))
         engine = await shelf.load(spec, limits)
+        assert isinstance(engine, LocalEngine)
         engine._info = replace(engine.info, kv_bytes=1000, cache_bytes=500, gpu_kv_bytes=700)
         return engine
 
@@ -230,9 +231,10 @@ async def test_a_model_too_large_for_an_empty_machine_fails_with_the_reason(serv
 async def test_a_load_can_be_given_up(services: Services, shelf: Shelf) -> None:
     started = asyncio.Event()
 
-    async def load_for_ever(spec: ModelSpec, limits: LoadLimits, on_share: object = None) -> LocalEngine:
+    async def load_for_ever(spec: ModelSpec, limits: LoadLimits, on_share: object = None) -> Engine:
         started.set()
-        return await asyncio.get_running_loop().create_future()
+        never: asyncio.Future[Engine] = asyncio.get_running_loop().create_future()
+        return await never
 
     services.engines.loader = load_for_ever
     loading = asyncio.create_task(services.engines.load("parrot"))
@@ -248,7 +250,7 @@ async def test_a_load_can_be_given_up(services: Services, shelf: Shelf) -> None:
 async def test_whoever_gives_up_waiting_does_not_end_the_load_for_others(services: Services, shelf: Shelf) -> None:
     go_on = asyncio.Event()
 
-    async def load_slowly(spec: ModelSpec, limits: LoadLimits, on_share: object = None) -> LocalEngine:
+    async def load_slowly(spec: ModelSpec, limits: LoadLimits, on_share: object = None) -> Engine:
         await go_on.wait()
         return await shelf.load(spec, limits)
 

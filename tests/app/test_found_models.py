@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -40,7 +41,7 @@ def places(tmp_path: Path) -> Places:
 
 
 @pytest_asyncio.fixture
-async def services(tmp_path: Path, shelf: Shelf) -> Services:
+async def services(tmp_path: Path, shelf: Shelf) -> AsyncIterator[Services]:
     settings = Settings(
         data_dir=tmp_path / "data", hub_cache_dir=tmp_path / "hub", ollama_dirs=(tmp_path / "ollama",),
         lm_studio_dirs=(tmp_path / "lm",), jan_dirs=(tmp_path / "jan",),

@@ -10,7 +10,7 @@ import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import httpx
 import pytest
@@ -27,7 +27,7 @@ from tests.engine.certificates import write_certificate
 NUM_TURNS = 40              # of the event loop: more than a connect takes to where it waits for the other side
 T = TypeVar("T")
 
-REFUSED = (
+REFUSED: tuple[tuple[dict[str, Any], bool, str], ...] = (
     ({}, False, "nobody .* trusts"),
     ({"days": -1}, True, "not valid today"),
     ({"host": "other.lan", "address": "127.0.0.9"}, True, "certificate of another host"),

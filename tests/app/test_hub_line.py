@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import ssl
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import httpx
@@ -50,7 +50,7 @@ def certificate(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def safe_hub(certificate: Path) -> AsyncIterator[Hub]:
+def safe_hub(certificate: Path) -> Iterator[Hub]:
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(certificate)
     hub = Hub(tls=tls)

@@ -473,9 +473,12 @@ async def test_kill_9_at_any_moment_costs_little_and_leaves_nothing_wrong(bench:
         sent = bench.hub.sent_bytes[NAME]
         enough = asyncio.Event()
         wanted = sent + dice.randrange(1, 2 * PIECE_BYTES)
-        bench.hub.on_sent = lambda _name, total, wanted=wanted, enough=enough: (
-            total >= wanted and loop.call_soon_threadsafe(enough.set)
-        )
+
+        def look(_name: str, total: int, wanted: int = wanted, enough: asyncio.Event = enough) -> None:
+            if total >= wanted:
+                loop.call_soon_threadsafe(enough.set)
+
+        bench.hub.on_sent = look
         process = await asyncio.create_subprocess_exec(sys.executable, "-c", KILLED, arguments)
         ended = asyncio.create_task(process.wait())
         await asyncio.wait({ended, waiting := asyncio.create_task(enough.wait())}, return_when=asyncio.FIRST_COMPLETED)
@@ -533,7 +536,7 @@ class TestFullDisks:
             await (await bench.transfer(disk=liar)).run()
         layout = await bench.layout()
         assert not layout.is_placed(layout.files[0])
-        await asyncio.to_thread(subprocess.run, ["mount", "-o", "remount,size=4m", small_disk], check=True)
+        await asyncio.to_thread(lambda: subprocess.run(["mount", "-o", "remount,size=4m", small_disk], check=True))
         await (await bench.transfer()).run()
         assert (await bench.place()).read_bytes() == CONTENT
 

@@ -57,7 +57,7 @@ async def imported(services: Services, user_id: str, data: bytes, name: str = "c
 
 
 def counts(done: Import) -> tuple[int, int, int, int]:
-    return (*(done.counts[each] for each in (Merged.ADDED, Merged.UPDATED, Merged.KNOWN)), done.num_skipped)
+    return done.counts[Merged.ADDED], done.counts[Merged.UPDATED], done.counts[Merged.KNOWN], done.num_skipped
 
 
 async def everything(services: Services, user_id: str) -> list[dict[str, Any]]:

@@ -60,7 +60,7 @@ class TestSecondStart:
         """The addresses that were opened."""
         opened: list[str] = []
         monkeypatch.setenv("DISPLAY", ":0")
-        monkeypatch.setattr(second_start.webbrowser, "open", opened.append)
+        monkeypatch.setattr("webbrowser.open", opened.append)
         return opened
 
     def test_raises_the_window_of_the_first(self, tmp_path: Path, browser: list[str]) -> None:

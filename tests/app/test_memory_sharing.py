@@ -175,7 +175,7 @@ class TestAnAnswerThatIsBeingWritten:
             await waiting
         assert engines.status("a").state is ModelState.READY
         gate.open()
-        assert await asyncio.gather(answering, late) == ["Slowly, a."] * 2
+        assert [*await asyncio.gather(answering, late)] == ["Slowly, a."] * 2
         assert shelf.loads == ["a"]
 
     async def test_waits_for_whichever_ends_first(self, engines: EngineRegistry, shelf: Shelf) -> None:

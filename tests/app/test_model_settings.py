@@ -10,8 +10,8 @@ import pytest
 
 from app.errors import InvalidInput, ModelNotFound
 from app.services.container import Services
+from app.services.model_facts import spec_from
 from app.services.model_settings import ModelSettings
-from app.services.models import spec_from
 from engine.backends.scripted_tokenizer import CHATML_TEMPLATE, HERMES_TEMPLATE
 from engine.load import load_engine
 from engine.memory import LoadLimits

@@ -12,8 +12,8 @@ import pytest
 from app.errors import Conflict, InvalidInput, ModelNotFound, ModelUnavailable
 from app.services.container import Services
 from app.services.engines import ModelState
-from app.services.model_facts import version_in_words
-from app.services.models import STARTER_ID, find_starter, size_on_disk, spec_from
+from app.services.model_facts import spec_from, version_in_words
+from app.services.models import STARTER_ID, find_starter, size_on_disk
 from engine.lora import Adapter
 from store import models
 from store.tables import Model

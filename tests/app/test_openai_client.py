@@ -98,10 +98,13 @@ def test_tools_are_called_and_their_answers_heard(client: openai.OpenAI, helper:
     assert (choice.finish_reason, choice.message.content) == ("tool_calls", None)
     calls = [call for call in choice.message.tool_calls or [] if isinstance(call, FunctionCall)]
     assert [call.function.arguments for call in calls] == ['{"city": "Paris"}', '{"city": "東京"}']
+    told: list[ChatCompletionMessageParam] = [
+        {"role": "tool", "tool_call_id": call.id, "content": "18 degrees"} for call in calls
+    ]
     heard: list[ChatCompletionMessageParam] = [
         *QUESTION,
         choice.message.to_dict(),      # type: ignore[list-item]
-        *({"role": "tool", "tool_call_id": call.id, "content": "18 degrees"} for call in calls),
+        *told,
     ]
     warm = client.chat.completions.create(model=helper, messages=heard, tools=[WEATHER])
     assert warm.choices[0].message.content == "Warm."

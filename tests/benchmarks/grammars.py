@@ -18,6 +18,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ import psutil
 from engine.backends.llama_cpp.model import NativeModel, RunOptions
 from engine.backends.llama_cpp.tokenizer import LlamaTokenizer
 from engine.batch import SamplingInput
-from engine.grammar import json_object, json_schema
+from engine.grammar import GrammarSpec, json_object, json_schema
 from engine.grammar_compiler import GrammarCompiler
 from engine.params import SamplingParams
 from engine.sampler import sample
@@ -110,6 +111,10 @@ def main() -> None:
     model.close()
 
 
+def compile_and_try(tokenizer: Any, spec: GrammarSpec) -> None:
+    asyncio.run(GrammarCompiler(tokenizer).compile(spec))
+
+
 def measure(tokenizer: Any) -> None:
     before = psutil.Process().memory_info().rss
     compiler = GrammarCompiler(tokenizer)
@@ -120,8 +125,8 @@ def measure(tokenizer: Any) -> None:
     print(f"{tokenizer.vocab_size} tokens: first grammar {first_ms:.0f} ms, {grown_mb:.0f} MB")
     for name, (schema, value) in CASES.items():
         spec = json_schema(schema)
-        compile_ms = median_ms(lambda spec=spec: compiler.compile_untried(spec))
-        tried_ms = median_ms(lambda spec=spec: asyncio.run(GrammarCompiler(tokenizer).compile(spec)), repetitions=3)
+        compile_ms = median_ms(partial(compiler.compile_untried, spec))
+        tried_ms = median_ms(partial(compile_and_try, tokenizer, spec), repetitions=3)
         text = json.dumps(value)
         token_ids = tokenizer.encode(text, add_special=False, parse_special=False)
         grammar = compiler.compile_untried(spec)

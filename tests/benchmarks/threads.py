@@ -64,7 +64,7 @@ class Bench:
 
 def workloads(bench: Bench) -> list[tuple[int, Callable[[], float]]]:
     """(tokens, how to compute them)"""
-    decodes = [(rows, lambda rows=rows: bench.decode(rows)) for rows in ROWS]       # type: ignore[misc]
+    decodes = [(rows, lambda rows=rows: bench.decode(rows)) for rows in ROWS]
     return [*decodes, (PROMPT_TOKENS, bench.prompt)]
 
 

@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from engine.backends.torch.config import read_config
+from engine.backends.torch.config import DecoderConfig, read_config
 from engine.backends.torch.decoder import Decoder
 from engine.backends.torch.flat_step import flatten
 from engine.backends.torch.paged_kv import BLOCK_SIZE, PagedKv
@@ -37,6 +37,7 @@ def logits_of(
 ) -> tuple[NDArray[np.float32], int]:
     """After each token, [tokens, vocab]; and the bytes of the weights."""
     config, device = read_config(folder), torch.device("cpu")
+    assert isinstance(config, DecoderConfig)
     weights = read_weights(folder, config, torch.float32, device, weight_format=weight_format)
     num_blocks = -(-len(token_ids) // BLOCK_SIZE)
     kv = PagedKv(config, num_blocks, torch.float32, device, quantises=quantises_kv)

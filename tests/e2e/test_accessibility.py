@@ -57,7 +57,7 @@ async def test_axe_finds_nothing_on_any_page_in_any_state(server: Server, browse
             await leave(page)
             await has_focus(page, f"{what}, left")
     for theme in ("light", "dark"):
-        await page.emulate_media(color_scheme=theme)    # type: ignore[arg-type]
+        await page.emulate_media(color_scheme=theme)
         await page.goto(f"{server.url}/nowhere")        # once it is there, it is as it is
         found[f"/nowhere {theme}"] = await _problems(page)
     assert {what: problems for what, problems in found.items() if problems} == {}
@@ -92,7 +92,7 @@ async def test_axe_finds_nothing_serious_before_anybody_is_signed_in(fresh_serve
     link = fresh_server.start().setup_link()
     found: dict[str, list[str]] = {}
     for theme in ("light", "dark"):
-        await page.emulate_media(color_scheme=theme)    # type: ignore[arg-type]
+        await page.emulate_media(color_scheme=theme)
         for size_name, size in SIZES.items():
             await page.set_viewport_size(size)     # type: ignore[arg-type]
             for address in (link, f"{fresh_server.url}/setup", f"{fresh_server.url}/setup?token=wrong"):

@@ -6,7 +6,7 @@ import sqlite3
 from contextlib import closing
 
 import pytest
-from playwright.async_api import Browser, Page, expect
+from playwright.async_api import Browser, FloatRect, Page, expect
 
 from tests.e2e.conftest import PacedServer, sign_in
 
@@ -27,10 +27,10 @@ def write(server: PacedServer, sql: str, *values: str) -> None:
         connection.execute(sql, values)
 
 
-async def box(page: Page, selector: str) -> dict[str, float]:
+async def box(page: Page, selector: str) -> FloatRect:
     found = await page.locator(selector).bounding_box()
     assert found is not None
-    return dict(found)
+    return found
 
 
 async def test_a_long_name_and_a_long_reason_leave_a_phones_page_in_order(

@@ -11,6 +11,7 @@ import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -326,7 +327,9 @@ async def test_what_is_written_is_not_made_again(sheet: Sheet) -> None:
 
 async def test_an_answer_in_a_chat_is_shown_by_the_same_renderer(sheet: Sheet) -> None:
     page = sheet.page
-    state = {"status": "complete", "finish": "stop", "error": None, "thought": "", "edited": False, "figures": {}}
+    state: dict[str, Any] = {
+        "status": "complete", "finish": "stop", "error": None, "thought": "", "edited": False, "figures": {},
+    }
     text = "Sum: $a^2$[^1]\n\n```python\nx = 1\n```\n\n[^1]: A note"
     body = f"data: {json.dumps([0, text])}\n\nevent: done\ndata: {json.dumps(state)}\n\n"
     await page.evaluate("delete window.SharedWorker")       # no worker's requests can be answered here

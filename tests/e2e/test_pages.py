@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from typing import Any
 
 import pytest
 from playwright.async_api import Browser, Page, expect
@@ -102,7 +103,9 @@ async def test_what_a_model_writes_is_text_and_code_can_be_copied(server: Server
     page.on("request", lambda request: asked.append(request.url))
     fallen: list[None] = []
     await page.expose_function("fall", lambda: fallen.append(None))
-    state = {"status": "complete", "finish": "stop", "error": None, "thought": "", "edited": False, "figures": {}}
+    state: dict[str, Any] = {
+        "status": "complete", "finish": "stop", "error": None, "thought": "", "edited": False, "figures": {},
+    }
     pieces = [[at, HOSTILE[at:at + 40]] for at in range(0, len(HOSTILE), 40)]
     events = [f"data: {json.dumps(piece)}\n\n" for piece in pieces] + [f"event: done\ndata: {json.dumps(state)}\n\n"]
     await page.evaluate("delete window.SharedWorker")       # no worker's requests can be answered here
@@ -151,7 +154,7 @@ async def test_the_theme_stays_and_system_follows_the_device(server: Server, bro
     await sign_in_page.goto(f"{server.url}/login")
     for scheme in ("dark", "light"):
         for each in (page, sign_in_page):
-            await each.emulate_media(color_scheme=scheme)       # type: ignore[arg-type]
+            await each.emulate_media(color_scheme=scheme)
         await expect(page.locator(f"body.body--{scheme}")).to_be_visible()
         await expect(sign_in_page.locator(f"html[data-theme={scheme}]")).to_be_visible()
 

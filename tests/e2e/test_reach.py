@@ -191,7 +191,8 @@ async def _edges(page: Page, selector: str) -> tuple[int, int]:
 
 async def _fits(page: Page, what: str) -> None:
     async def fits() -> bool:
-        return await page.evaluate(OUTSIDE) == []
+        found: list[str] = await page.evaluate(OUTSIDE)
+        return found == []
 
     try:
         await until(fits, what)

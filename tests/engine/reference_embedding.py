@@ -25,7 +25,8 @@ def embed(path: Path, token_ids: Sequence[int], pooling: str, *, num_heads: int)
     hidden = _bert if "token_embd_norm.weight" in weights else _llama
     vectors = hidden(weights, list(token_ids), num_heads)
     pooled = {"mean": vectors.mean(axis=0), "cls": vectors[0], "last": vectors[-1]}[pooling]
-    return pooled / np.linalg.norm(pooled)
+    unit: Array = pooled / np.linalg.norm(pooled)
+    return unit
 
 
 def _bert(weights: Weights, token_ids: list[int], num_heads: int) -> Array:
@@ -34,7 +35,7 @@ def _bert(weights: Weights, token_ids: list[int], num_heads: int) -> Array:
 
     def norm(x: Array, name: str) -> Array:
         centred = x - x.mean(axis=-1, keepdims=True)
-        scaled = centred / np.sqrt((centred**2).mean(axis=-1, keepdims=True) + 1e-12)
+        scaled: Array = centred / np.sqrt((centred**2).mean(axis=-1, keepdims=True) + 1e-12)
         return scaled * weights[f"{name}.weight"] + weights[f"{name}.bias"]
 
     places = weights["position_embd.weight"][: len(token_ids)]
@@ -50,7 +51,8 @@ def _bert(weights: Weights, token_ids: list[int], num_heads: int) -> Array:
 
 def _llama(weights: Weights, token_ids: list[int], num_heads: int) -> Array:
     def norm(x: Array, name: str) -> Array:
-        return x / np.sqrt((x**2).mean(axis=-1, keepdims=True) + 1e-5) * weights[f"{name}.weight"]
+        scaled: Array = x / np.sqrt((x**2).mean(axis=-1, keepdims=True) + 1e-5)
+        return scaled * weights[f"{name}.weight"]
 
     x = weights["token_embd.weight"][token_ids]
     head_width = x.shape[1] // num_heads
@@ -92,4 +94,5 @@ def _attention(q: Array, k: Array, v: Array, *, is_causal: bool = False) -> Arra
         scores = np.where(np.tri(scores.shape[-1], dtype=bool), scores, -np.inf)
     shares = np.exp(scores - scores.max(axis=-1, keepdims=True))
     shares /= shares.sum(axis=-1, keepdims=True)
-    return (shares @ v).transpose(1, 0, 2).reshape(q.shape[1], -1)
+    read: Array = (shares @ v).transpose(1, 0, 2).reshape(q.shape[1], -1)
+    return read

@@ -3,6 +3,7 @@ import json
 import time
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,7 @@ from tests.pace import seconds_of
 HELLO = ChatMessage(role="user", content="Hello")
 
 
-def render(source: str, *messages: ChatMessage, **options: bool) -> str:
+def render(source: str, *messages: ChatMessage, **options: Any) -> str:
     template = ChatTemplate(source, bos_token="<s>", eos_token="</s>")
     return template.render(messages or (HELLO,), **options)
 

@@ -464,12 +464,12 @@ async def test_a_loaded_engine_tells_its_blocks_before_it_was_ever_asked() -> No
 class Written(DiskCache):
     """Tells when so many jobs of writing have been done."""
 
-    def __init__(self, folder: Path, **more: float) -> None:
+    def __init__(self, folder: Path, **more: Any) -> None:
         super().__init__(folder, **more)
         self.folder = folder
         self.done = threading.Semaphore(0)
 
-    def submit(self, order: Order, job: Callable[[], None]) -> None:
+    def submit(self, order: Order, job: Callable[[], object]) -> None:
         def told() -> None:
             try:
                 job()
@@ -523,7 +523,7 @@ class TestTheDisk:
         async with started(ScriptedBackend(TEXT, disk=disk)) as inbox:
             inbox.submit(request("r", "x" * 64, max_tokens=1))
             await inbox.last("r")
-            disk.submit(Order.READ, lambda: goes_on.wait() and None)
+            disk.submit(Order.READ, goes_on.wait)
         assert disk.blocks == []
         goes_on.set()
         disk.close()

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections import namedtuple
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -58,7 +59,7 @@ class Disk:
 
     def write(self, *numbers: int, depth: int = 0) -> None:
         for number in numbers:
-            self.cache.submit(Order.WRITE, lambda n=number: self.folder.write(content(n), depth, kv(n)))  # type: ignore[misc]
+            self.cache.submit(Order.WRITE, partial(self.folder.write, content(number), depth, kv(number)))
         self.rest()
 
     def read(self, *numbers: int) -> list[int]:
@@ -283,7 +284,7 @@ class TestWhatIsKept:
             on_gone=lambda _: None,
         )
         for number in (4, 5, 6):
-            cache.cache.submit(Order.WRITE, lambda n=number: folder.write(content(n), 0, kv(n)))  # type: ignore[misc]
+            cache.cache.submit(Order.WRITE, partial(folder.write, content(number), 0, kv(number)))
         cache.rest()
         assert len(blocks_in(tmp_path)) <= 4
         assert content(1).name in cache.gone
@@ -400,8 +401,8 @@ class TestTheThread:
     def test_gives_up_what_takes_too_long(self, tmp_path: Path) -> None:
         disk = Disk(tmp_path)
         goes_on = threading.Event()
-        disk.cache.submit(Order.WRITE, lambda: goes_on.wait() and None)
-        disk.cache.submit(Order.WRITE, lambda: disk.folder.write(content(1), 0, kv(1)) and None)
+        disk.cache.submit(Order.WRITE, goes_on.wait)
+        disk.cache.submit(Order.WRITE, partial(disk.folder.write, content(1), 0, kv(1)))
         assert not disk.cache.finish(disk.folder, 0.05)
         goes_on.set()
         disk.rest()
@@ -443,5 +444,10 @@ def blocks_in(path: Path) -> list[Path]:
 def until_idle(cache: DiskCache) -> None:
     """First it tidies up, when there is nothing else to do."""
     tidied = threading.Event()
-    cache.submit(Order.WRITE, lambda: cache._tidy() or tidied.set())
+
+    def tidy() -> None:
+        cache._tidy()
+        tidied.set()
+
+    cache.submit(Order.WRITE, tidy)
     assert tidied.wait(10)

@@ -159,7 +159,7 @@ def test_others_go_on_while_one_waits_for_the_disk(house: House) -> None:
         drive.run(ask("before", STORY))
     with house.disk() as disk:
         held = threading.Event()
-        disk.submit(Order.READ, lambda: held.wait() and None)
+        disk.submit(Order.READ, held.wait)
         backend = house.backend(Shape(), disk)
         drive = Driver(backend)
         other = ask("other", STORY + "Who?", max_tokens=3)
@@ -208,7 +208,7 @@ def test_a_disk_that_hangs_is_not_waited_for(house: House, monkeypatch: pytest.M
     with house.disk() as disk:
         goes_on = threading.Event()
         disk.start()
-        disk.submit(Order.READ, lambda: goes_on.wait() and None)
+        disk.submit(Order.READ, goes_on.wait)
         backend = house.backend(Shape(), disk)
         drive = Driver(backend)
         drive.submit(ask("r", STORY + "?"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import gguf
 import numpy as np
@@ -24,14 +25,14 @@ TOLERANCE = 2e-3                    # the library keeps KV and its table of GELU
 SAME = 1e-5
 
 Make = Callable[..., LlamaCppEmbedder]
-WRITERS = {"bert": write_tiny_bert, "llama": write_tiny_gguf}
+WRITERS: dict[str, Callable[..., Path]] = {"bert": write_tiny_bert, "llama": write_tiny_gguf}
 
 
 @pytest.fixture
 def make(tmp_path: Path) -> Iterator[Make]:
     made: list[LlamaCppEmbedder] = []
 
-    def make_embedder(kind: str = "bert", pooling: str = "mean", **changes: object) -> LlamaCppEmbedder:
+    def make_embedder(kind: str = "bert", pooling: str = "mean", **changes: Any) -> LlamaCppEmbedder:
         path = WRITERS[kind](tmp_path / f"{kind}-{pooling}.gguf", pooling=gguf.PoolingType[pooling.upper()])
         config = EmbedderConfig(
             path=path, pooling=read_header(path).pooling, max_model_len=512, max_num_batched_tokens=256,

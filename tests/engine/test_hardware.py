@@ -74,8 +74,13 @@ class TestGpus:
         self, monkeypatch: pytest.MonkeyPatch, part: str
     ) -> None:
         asked: list[list[devices.Device]] = []
+
+        def note(found: list[devices.Device]) -> list[devices.Device]:
+            asked.append(found)
+            return usable_gpus(found)
+
         monkeypatch.setattr(devices, "library_files", lambda: [Path(part)])
-        monkeypatch.setattr(devices, "usable_gpus", lambda found: asked.append(found) or usable_gpus(found))
+        monkeypatch.setattr(devices, "usable_gpus", note)
         assert await find_gpus() == ()
         ((name, kind, _, total_bytes, _),), = asked
         assert (name, kind) == ("CPU", "cpu")

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import gguf
 import psutil
@@ -52,7 +53,7 @@ def make(tiny: Path) -> Iterator[Make]:
     made: list[LlamaCppBackend] = []
 
     def make_backend(path: Path = tiny, *, options: RunOptions | None = None, **changes: int) -> LlamaCppBackend:
-        numbers = {
+        numbers: dict[str, Any] = {
             "max_model_len": 2048, "max_num_seqs": 8, "cache_bytes": 4 << 20, "max_num_batched_tokens": 128,
             "num_threads": 1,
         }
@@ -63,6 +64,11 @@ def make(tiny: Path) -> Iterator[Make]:
     yield make_backend
     for backend in made:
         backend.close()
+
+
+def backend_of(drive: Driver) -> LlamaCppBackend:
+    assert isinstance(drive.backend, LlamaCppBackend)
+    return drive.backend
 
 
 class TestTheContext:
@@ -104,7 +110,7 @@ class TestAnInterruptedStep:
             drive.step()
         drive.submit(long)
         drive.step()
-        with cut_after(drive.backend, num_nodes) as num_looks:
+        with cut_after(backend_of(drive), num_nodes) as num_looks:
             written = len(drive.tokens["runs"])
             drive.step()
         assert num_looks == [num_nodes]
@@ -143,6 +149,7 @@ def cut_after(backend: LlamaCppBackend, num_nodes: int) -> Iterator[list[int]]:
     context = backend._streams.context._pointer
     native().llama_set_abort_callback(context, callback, None)
     yield seen
+    assert backend._abort_flag is not None
     backend._abort_flag.install(context)
 
 
@@ -191,10 +198,10 @@ def test_blocks_of_a_running_sequence_are_copied_when_somebody_wants_them(make: 
     drive.submit(ask("runs", STORY, max_tokens=30))
     for _ in range(3):
         drive.step()
-    assert drive.backend._streams.num_parked_blocks == 0
+    assert backend_of(drive)._streams.num_parked_blocks == 0
     drive.submit(ask("comes", STORY + "?", max_tokens=2))
     drive.step()
-    assert drive.backend._streams.num_parked_blocks == 5  # of 85 tokens
+    assert backend_of(drive)._streams.num_parked_blocks == 5  # of 85 tokens
     drive.run()
 
 
@@ -214,9 +221,9 @@ def test_who_comes_back_first_finds_its_tokens_where_it_left_them(
 def test_what_was_left_in_a_stream_is_parked_when_another_wants_the_stream(make: Make) -> None:
     drive = Driver(make())
     drive.run(ask("first", STORY, max_tokens=12))
-    assert drive.backend._streams.num_parked_blocks == 0
+    assert backend_of(drive)._streams.num_parked_blocks == 0
     drive.run(ask("other", "Something else", max_tokens=3))
-    assert drive.backend._streams.num_parked_blocks == 6      # of 96 tokens
+    assert backend_of(drive)._streams.num_parked_blocks == 6      # of 96 tokens
     drive.run(ask("again", STORY, max_tokens=12))
     assert drive.cached["again"] == 84
     assert_same({"r": drive.tokens["again"]}, {"r": drive.tokens["first"]})
@@ -466,6 +473,6 @@ class TestSpeculation:
             batch = drive.step()
         assert batch.rows[0].num_proposed > 0
         (sequence,) = drive.scheduler._running
-        backend = drive.backend
+        backend = backend_of(drive)
         assert backend._streams.context.num_tokens(backend._streams.stream_of(0)) == sequence.num_computed_tokens
         drive.run()

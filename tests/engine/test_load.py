@@ -222,7 +222,7 @@ class TestTheTrial:
         await (await load_engine(spec_of(tiny), limits)).close()
         start, children = asyncio.create_subprocess_exec, []
 
-        async def count(*arguments: str, **options: object) -> asyncio.subprocess.Process:
+        async def count(*arguments: str, **options: Any) -> asyncio.subprocess.Process:
             children.append(arguments)
             return await start(*arguments, **options)
 
@@ -289,7 +289,7 @@ class TestTheTrial:
     ) -> None:
         start = asyncio.create_subprocess_exec
 
-        async def replace_first(*arguments: str, **options: object) -> asyncio.subprocess.Process:
+        async def replace_first(*arguments: str, **options: Any) -> asyncio.subprocess.Process:
             write_tiny_gguf(tmp_path / "other", seed=1).replace(tiny)
             return await start(*arguments, **options)
 
@@ -307,7 +307,7 @@ class TestTheTrial:
     ) -> None:
         start, children = asyncio.create_subprocess_exec, []
 
-        async def start_one_that_hangs(*_: str, **options: object) -> asyncio.subprocess.Process:
+        async def start_one_that_hangs(*_: str, **options: Any) -> asyncio.subprocess.Process:
             children.append(await start(sys.executable, "-c", CHILD_THAT_HANGS, **options))
             return children[-1]
 
@@ -335,7 +335,7 @@ class TestTheTrial:
     ) -> None:
         start = asyncio.create_subprocess_exec
 
-        async def start_noisy(*_: str, **options: object) -> asyncio.subprocess.Process:
+        async def start_noisy(*_: str, **options: Any) -> asyncio.subprocess.Process:
             return await start(sys.executable, "-c", f"{noise}\n{CHILD}", **options)
 
         monkeypatch.setattr(asyncio, "create_subprocess_exec", start_noisy)
@@ -345,7 +345,7 @@ class TestTheTrial:
         started: asyncio.Future[asyncio.subprocess.Process] = asyncio.get_running_loop().create_future()
         start = asyncio.create_subprocess_exec
 
-        async def tell(*arguments: str, **options: object) -> asyncio.subprocess.Process:
+        async def tell(*arguments: str, **options: Any) -> asyncio.subprocess.Process:
             process = await start(*arguments, **options)
             started.set_result(process)
             return process

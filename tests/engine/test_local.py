@@ -1,6 +1,6 @@
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -74,11 +74,11 @@ def prompts_seen(reply: str = "ok", tokenizer: ByteTokenizer | None = None) -> t
     seen: list[str] = []
     tokenizer = tokenizer or ByteTokenizer()
 
-    def next_token(token_ids: Any, num_prompt_tokens: int) -> int:
+    def next_token(token_ids: Sequence[int], num_prompt_tokens: int) -> int:
         if len(token_ids) == num_prompt_tokens:
             prompt = [marker_or_text(token_id) for token_id in token_ids]
             seen.append("".join(prompt))
-        answer = [*reply.encode(), tokenizer.end_of_turn_id]
+        answer: list[int] = [*reply.encode(), tokenizer.end_of_turn_id]
         return answer[len(token_ids) - num_prompt_tokens]
 
     def marker_or_text(token_id: int) -> str:

@@ -164,7 +164,7 @@ class TestABadOneIsAnErrorThatSaysWhatToDo:
 
     def test_where_numbers_are_of_a_type_that_cannot_be_multiplied(self, base: Path, tmp_path: Path) -> None:
         a, b = random_factors()[Q0]
-        path = write_tiny_adapter(tmp_path / "bad.gguf", {Q0: (a.astype(np.float64), b)})  # type: ignore[dict-item]
+        path = write_tiny_adapter(tmp_path / "bad.gguf", {Q0: (a.astype(np.float64), b)})
         with pytest.raises(ModelLoadError, match=r"in the type F64\. Convert it to F16"):
             read_adapters([Adapter(path)], read_header(base))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -20,7 +21,7 @@ def machine(available: float, total: float | None = None) -> DeviceFacts:
     return DeviceFacts(name="cpu", total_bytes=int((total or available) * GIB), available_bytes=int(available * GIB))
 
 
-def fixed(**limits: int) -> LoadLimits:
+def fixed(**limits: Any) -> LoadLimits:
     return LoadLimits(**limits)
 
 

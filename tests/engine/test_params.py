@@ -1,4 +1,5 @@
 import math
+from typing import Any
 
 import pytest
 
@@ -28,8 +29,9 @@ from engine.params import MAX_SEED, SamplingParams
     ],
 )
 def test_a_value_out_of_range_is_refused_by_its_name(name: str, value: float) -> None:
+    values: dict[str, Any] = {name: value}
     with pytest.raises(InvalidRequest) as caught:
-        SamplingParams(**{name: value})
+        SamplingParams(**values)
     assert caught.value.param == name
     assert name in str(caught.value)
     assert str(value) in str(caught.value)

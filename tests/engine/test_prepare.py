@@ -4,7 +4,8 @@ import asyncio
 
 from engine.backends.scripted import Gate, ScriptedBackend
 from engine.batch import Batch
-from tests.engine.test_core import request, started
+from tests.engine.driving import request
+from tests.engine.test_core import started
 
 
 class Preparing(ScriptedBackend):
@@ -29,10 +30,11 @@ class Preparing(ScriptedBackend):
 
 
 async def test_all_of_it_and_then_the_thread_sleeps() -> None:
-    backend = Preparing(Gate())
+    gate = Gate()
+    backend = Preparing(gate)
     async with started(backend) as inbox:
         await asyncio.wait_for(backend.is_prepared.wait(), 60)
-        backend.gate.open()
+        gate.open()
         inbox.submit(request("a", "a", max_tokens=2))
         await inbox.last("a")
     assert backend.done == ["piece"] * 3 + ["step"] * 2

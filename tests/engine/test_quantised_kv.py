@@ -86,7 +86,9 @@ def test_is_near_to_f16_and_not_the_same(make: Make) -> None:
     for kv_type in ("f16", "q8_0"):
         drive = Driver(make(kv_type))
         drive.run(ask("r", STORY, max_tokens=1))
-        first[kv_type] = drive.tokens["r"][0].logprob
+        logprob = drive.tokens["r"][0].logprob
+        assert logprob is not None
+        first[kv_type] = logprob
     assert first["f16"] != first["q8_0"]
     assert np.isclose(first["f16"], first["q8_0"], atol=0.2)
 

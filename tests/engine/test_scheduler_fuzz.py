@@ -97,7 +97,6 @@ class Run:
         self.coverage.update(preemptions=counters.preemptions, cached=counters.cached_prompt_tokens)
         self.coverage.update(accepted=counters.accepted_tokens)
         self.coverage.update(rejected=counters.proposed_tokens - counters.accepted_tokens)
-        return self.coverage
 
     def _load(self) -> None:
         self.backend = ScriptedBackend(next_token, disk=self.disk, **self.shape)

@@ -114,7 +114,7 @@ def test_a_row_with_odd_numbers_does_not_touch_its_neighbours(value: float) -> N
 
 
 def test_guesses_and_prompts_stand_among_the_drawn() -> None:
-    draws = {"temperature": 0.7, "top_k": 40}
+    draws: dict[str, Any] = {"temperature": 0.7, "top_k": 40}
     rows = [row(0, 1, **draws), prompt_row(1), row(2, 1, num_proposed=2, **draws), row(3, 2, **draws), prompt_row(4)]
     assert_same_as_alone(likely_logits(3, 5, 3.0), rows)
 

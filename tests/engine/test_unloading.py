@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.backends.llama_cpp.backend import LlamaCppBackend
 from engine.disk_cache.cache import DiskCache
 from engine.embedding import EmbeddingEngine
 from engine.engine import ChatMessage, ChatRequest
@@ -46,7 +47,7 @@ async def test_of_a_model_that_wrote(tmp_path: Path, disk: DiskCache, no_collect
         assert [delta async for delta in engine.chat(HI)][-1].finish_reason is not None
     core = engine._core
     backend = core._worker._backend
-    assert backend is not None
+    assert isinstance(backend, LlamaCppBackend)
     lives = [weakref.ref(each) for each in (engine, core, core._worker, core.tokenizer, backend, backend._streams)]
     assert backend._disk is not None
     on_disk = weakref.ref(backend._disk)

@@ -21,7 +21,8 @@ def random_factors(seed: int = 0) -> Factors:
     random = np.random.default_rng(seed)
 
     def matrix(rows: int, columns: int) -> Weights:
-        return (random.standard_normal((rows, columns)) * columns**-0.5).astype(np.float32)
+        made: Weights = (random.standard_normal((rows, columns)) * columns**-0.5).astype(np.float32)
+        return made
 
     return {
         f"blk.{layer}.{name}.weight": (matrix(RANK, columns), matrix(rows, RANK))

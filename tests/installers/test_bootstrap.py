@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from installers import bootstrap, console, steps
-from installers.console import Pip, Runner, SetupError, explain
+from installers.console import Console, Pip, Runner, SetupError, explain
 from installers.llama_cpp import probe, wheel
 from installers.locks import only_one
 
@@ -62,14 +62,14 @@ def test_an_old_python_can_read_the_door_and_is_told_what_to_do() -> None:
 
 
 def test_a_python_without_venv_is_told_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(steps.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(SetupError, match="apt install python3-venv"):
         steps._check_machine(steps.PURPOSES["run"])
 
 
 def test_a_full_disk_is_told_before_anything_begins(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(steps, "VENV", tmp_path / "not-there")
-    monkeypatch.setattr(steps.shutil, "disk_usage", lambda path: type("Usage", (), {"free": 300_000_000}))
+    monkeypatch.setattr("shutil.disk_usage", lambda path: type("Usage", (), {"free": 300_000_000}))
     with pytest.raises(SetupError, match=r"0\.3 GB are free"):
         steps._check_machine(steps.PURPOSES["run"])
 
@@ -111,7 +111,7 @@ class TestFailures:
         with pytest.raises(SetupError, match="Not a directory") as raised:
             steps._make_environment()
         assert "could not be made" in str(raised.value)
-        monkeypatch.setattr(steps.subprocess, "run", lambda *_, **__: subprocess.CompletedProcess(
+        monkeypatch.setattr(subprocess, "run", lambda *_, **__: subprocess.CompletedProcess(
             [], 1, "", "Error: [Errno 13] Permission denied: '.venv'"))
         with pytest.raises(SetupError, match="Check who owns this checkout"):
             steps._make_environment()
@@ -177,8 +177,8 @@ class TestBuilds:
             (way.folder / "llama_cpp_python-0.3.36.whl").touch()
         first.refuse("signal 4")
         ways = (way for way in wheel.builds("0.3.36", tmp_path) if not way.is_refused)
-        pip = Pip(Path(sys.executable), tmp_path, Runner(tmp_path / "log", "make run"), steps.Console(1))
-        assert wheel.make(steps._next_of(ways), pip, steps.Console(1)).parent == second.folder
+        pip = Pip(Path(sys.executable), tmp_path, Runner(tmp_path / "log", "make run"), Console(1))
+        assert wheel.make(steps._next_of(ways), pip, Console(1)).parent == second.folder
 
     def test_no_compiler_is_told_with_the_package(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(probe, "cxx_compiler", lambda: None)

@@ -73,10 +73,10 @@ async def test_a_model_is_measured_and_every_tab_sees_it_grow(home: Home, ada: P
     _type(tab, "Repetitions", "2")
     _submit(tab)
     for each in (tab, other):
-        await until(lambda each=each: "Measuring Held" in _texts(each))
+        await until(lambda each: "Measuring Held" in _texts(each), each)
     gate.open()
     for each in (tab, other):
-        await until(lambda each=each: "Measured." in _texts(each) and _charts(each))
+        await until(lambda each: "Measured." in _texts(each) and _charts(each), each)
         assert len(_charts(each)) == 2
         assert _charts(each)[0].startswith("Tokens a second. Held: 1: ")
         assert _says(each, "scripted on the CPU, 4k context for 8 at once, KV f16, Inglenook ")
@@ -184,7 +184,7 @@ async def test_money_is_kept_and_reckoned_in_every_tab(home: Home, ada: Person) 
     for label, text in (("Watts", "65"), ("A kilowatt hour", "0,32"), ("Each month", "20"), ("API", "2")):
         _type(tab, label, text)
     for each in (tab, other):
-        await until(lambda each=each: _says(each, "Above 10.07 million tokens a month, which are 7.0 hours"))
+        await until(lambda each: _says(each, "Above 10.07 million tokens a month, which are 7.0 hours"), each)
         assert "A million tokens" in _texts(each)
     assert await home.services.benchmarks.costs() == Costs(watts=65, kwh_price=0.32, per_month=20, api_price=2)
     _type(tab, "Watts", "a lot")

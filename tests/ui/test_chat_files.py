@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 
+import pytest
 from nicegui.element import Element
 from nicegui.testing import User
 
@@ -35,7 +36,7 @@ async def test_every_tab_sees_the_end_of_an_import_and_what_was_skipped(home: Ho
     tab, other, bens = await ada.at("/settings"), await ada.at("/settings"), await ben.at("/settings")
     await _bring(home, ada, [chatgpt_conversation(), {"title": "Broken", "mapping": {}}])
     for each in (tab, other):
-        await until(lambda each=each: "Imported." in _texts(each))
+        await until(lambda each: "Imported." in _texts(each), each)
         assert " 1 chat added." in _texts(each)
         assert {"1 skipped, and why", "Broken", "Entry 2: It holds no messages."} <= {*_texts(each)}
         assert one(each, FileDrop)._props["busy"] is False
@@ -60,13 +61,15 @@ async def test_only_an_admin_is_told_which_setting_limits_the_size(ada: Person, 
     assert "import_max_bytes" in admins and "import_max_bytes" not in others
 
 
-async def test_a_chat_can_be_had_as_files_and_printed_as_a_whole(home: Home, ada: Person) -> None:
+async def test_a_chat_can_be_had_as_files_and_printed_as_a_whole(
+    home: Home, ada: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
     sent = await home.services.chat.send(ada.id, None, "The capital of France?")
     tab = await ada.at(f"/c/{sent.conversation_id}")
     hrefs = [element.props["href"] for element in elements(tab, Element) if "download" in element.props]
     assert hrefs == [f"/chats/{sent.conversation_id}/export?form={form}" for form in ("json", "markdown")]
     called: list[tuple[str, int]] = []
-    one(tab, Thread).run_method = lambda name, number: called.append((name, number))      # type: ignore[method-assign, assignment]
+    monkeypatch.setattr(one(tab, Thread), "run_method", lambda name, number: called.append((name, number)))
     click(tab, "Print")
     await until(lambda: called == [("print", 2)])
     (sidebar,) = [element for element in elements(tab, Element) if type(element).__name__ == "ConversationList"]

@@ -82,7 +82,7 @@ async def test_a_chat_that_is_read_while_it_changes_is_filled_once_and_shows_wha
     changed, ended = asyncio.Event(), asyncio.Event()
 
     def fill(room: TalkRoom, conversation: tables.Conversation | None, **known: bool) -> None:
-        filled.append(conversation and conversation.id)
+        filled.append(conversation.id if conversation else None)
         fill_it(room, conversation, **known)
 
     async def read_late(*args: Any) -> Any:
@@ -109,6 +109,7 @@ async def test_a_chat_that_is_read_while_it_changes_is_filled_once_and_shows_wha
 
 async def test_only_admins_are_led_to_the_page_of_models(ada: Person, ben: Person) -> None:
     def leads_there(tab: User) -> bool:
+        assert tab.client is not None
         return any(str(each.props.get("href", "")).startswith("/models") for each in tab.client.elements.values())
 
     assert leads_there(await ada.at("/"))
@@ -148,9 +149,9 @@ async def test_while_an_answer_is_written_send_is_stop_in_every_tab(home: Home, 
     gate.open()
     trigger(one(other, Composer), "stop")
     for each in (tab, other):
-        await until(lambda each=each: one(each, Composer).props["writing"] is False)
+        await until(lambda each: one(each, Composer).props["writing"] is False, each)
         assert _answers(each)[0]["state"]["status"] == "stopped"
-        await until(lambda each=each: not one(each, ConversationList).props["writing"])
+        await until(lambda each: not one(each, ConversationList).props["writing"], each)
     trigger(one(tab, Answer), "continue")
     await until(lambda: one(other, Composer).props["writing"] is True)
     assert len(_answers(other)) == 1                        # the same message goes on
@@ -179,6 +180,7 @@ async def test_a_database_that_takes_nothing_is_told_where_it_was_written_to(
     assert "The disk is full." in told(tab, '"refuse"')[0]
 
     monkeypatch.setattr(organise, "archive", full)
+    assert tab.client is not None
     trigger(one(tab, ConversationList), "act", {"do": "archive", "ids": [tab.client.page.path.rpartition("/")[2]]})
     await until(lambda: told(tab, '"show"'))
     assert "The disk is full." in told(tab, '"show"')[0]
@@ -303,7 +305,7 @@ async def test_deleting_leaves_the_chat_and_can_be_undone(ada: Person) -> None:
     await until(lambda: told(tab, "Undo"))
     trigger(one(tab, Toast), "act", "1")
     for each in (tab, other):                               # as if nothing had been, in both
-        await until(lambda each=each: _bubbles(each) == [QUESTION] and _num_listed(each) == 1)
+        await until(lambda each: _bubbles(each) == [QUESTION] and _num_listed(each) == 1, each)
 
 
 async def test_what_was_deleted_elsewhere_already_is_not_said_to_be_deleted_here(ada: Person) -> None:
@@ -342,8 +344,9 @@ async def test_a_new_title_is_shown_everywhere(ada: Person) -> None:
     await _ask(tab)
     (conversation,) = await ada.home.services.conversations.list_recent(ada.id)
     trigger(one(other, ConversationList), "rename", {"id": conversation.id, "title": "Capitals"})
-    assert tab.client is not None
-    await until(lambda: tab.client.title == "Capitals · Inglenook")
+    page = tab.client
+    assert page is not None
+    await until(lambda: page.title == "Capitals · Inglenook")
 
 
 async def test_what_the_list_cannot_do_is_told_where_a_phone_shows_it(home: Home, ada: Person) -> None:

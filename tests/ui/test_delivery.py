@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from nicegui import Client
+from nicegui.client import Client, templates
 from nicegui.dependencies import js_components
 
 from tests.ui.conftest import Home, Person
@@ -189,14 +189,14 @@ def test_our_part_of_quasar_is_of_the_version_that_nicegui_brings() -> None:
 def test_a_page_of_nicegui_that_is_not_as_we_know_it_is_served_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     original = template._original
     assert original is not None
-    source, *_ = original.get_source(template.templates.env, "index.html")
+    source, *_ = original.get_source(templates.env, "index.html")
     assert derived(source) is not None
     assert derived(source.replace("socket.io.min.js", "socket.io.js")) is None
 
     monkeypatch.setattr(template, "_CHANGES", (("no such thing", ""),))
     assert not use_derived_template(join_components())
-    assert template.templates.env.loader is original
-    assert SHEET.address in template.Client.shared_head_html        # our own look and keys all the same
+    assert templates.env.loader is original
+    assert SHEET.address in Client.shared_head_html        # our own look and keys all the same
     monkeypatch.undo()
     assert use_derived_template(join_components())
-    assert template.Client.shared_head_html == ""
+    assert Client.shared_head_html == ""

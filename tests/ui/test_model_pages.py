@@ -390,7 +390,10 @@ async def test_of_many_models_some_are_shown_until_all_are_asked_for(home: Home,
     for number in range(NUM_SHOWN + 5):
         await home.shelf.put(home.services, f"parrot-{number}", "Hello")
     tab = await ada.at("/models")
-    rows = lambda: [each for each in elements(tab, Element) if "nk-mrow" in each.classes]       # noqa: E731
+
+    def rows() -> list[Element]:
+        return [each for each in elements(tab, Element) if "nk-mrow" in each.classes]
+
     assert len(rows()) == NUM_SHOWN + 1
     click(tab, f"Show all {NUM_SHOWN + 6}")
     await until(lambda: len(rows()) == NUM_SHOWN + 6)

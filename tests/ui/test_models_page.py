@@ -40,11 +40,11 @@ async def test_an_admin_unloads_and_loads_and_other_tabs_see_it(home: Home, ada:
     tab, other = await ada.at("/models"), await ada.at("/models")
     click(tab, "Unload")
     for each in (tab, other):
-        await until(lambda each=each: "On disk" in _texts(each))
+        await until(lambda each: "On disk" in _texts(each), each)
     assert home.services.engines.status(STARTER_ID).state is ModelState.ON_DISK
     click(tab, "Load")
     for each in (tab, other):
-        await until(lambda each=each: "Ready" in _texts(each))
+        await until(lambda each: "Ready" in _texts(each), each)
 
 
 @pytest.mark.parametrize("path", ["/models", "/models/find", f"/models/installed/{STARTER_ID}", "/models/find/a/b"])
@@ -90,7 +90,7 @@ async def test_a_file_that_is_no_model_is_refused_in_place(ada: Person, tmp_path
     for value, words in ((str(tmp_path / "nowhere.gguf"), "There is no file"), (str(file), "notes.gguf")):
         path.value = value
         trigger(next(each for each in elements(tab, Element) if "nk-bring-path" in each.classes), "submit")
-        await until(lambda words=words: any(words in text for text in _texts(tab)))
+        await until(lambda words: any(words in text for text in _texts(tab)), words)
     assert "Add a file" in _texts(tab)
 
 

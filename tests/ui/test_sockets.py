@@ -38,7 +38,8 @@ async def test_an_event_that_is_said_again_happens_once_and_in_its_turn(ada: Per
     say = once(lambda _socket_id, message: happened.append(message["id"]))
 
     def said(event: int, number: int, line: str = "first") -> bool:
-        return say("socket", {"client_id": page.id, "id": event, "line": line, "number": number})
+        happens: bool = say("socket", {"client_id": page.id, "id": event, "line": line, "number": number})
+        return happens
 
     assert said(1, number=1) and said(2, number=2)
     assert said(2, number=2) and said(1, number=1)      # what came back was lost

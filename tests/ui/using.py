@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, TypeVarTuple
 
 from nicegui.element import Element
 from nicegui.events import GenericEventArguments, handle_event
@@ -13,6 +13,7 @@ from nicegui.testing import User
 from ui.components.menu_choices import MenuChoices
 
 E = TypeVar("E", bound=Element)
+Ts = TypeVarTuple("Ts")
 
 PATIENCE_S = 60
 POLL_S = 0.005
@@ -72,7 +73,7 @@ def told(tab: User, word: str) -> list[str]:
     return [data["code"] for _, kind, data in sent if kind == "run_javascript" and word in data["code"]]
 
 
-async def until(condition: Callable[[], object]) -> None:
+async def until(condition: Callable[[*Ts], object], *of: *Ts) -> None:
     async with asyncio.timeout(PATIENCE_S):
-        while not condition():      # noqa: ASYNC110 - a page gives no sign when it is done
+        while not condition(*of):      # noqa: ASYNC110 - a page gives no sign when it is done
             await asyncio.sleep(POLL_S)

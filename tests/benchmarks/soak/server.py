@@ -17,7 +17,8 @@ from pathlib import Path
 from app.main import Ready, Server
 from app.services.container import Services
 from app.settings import Settings
-from engine.backends.llama_cpp.backend import BLOCK_SIZE, LlamaCppBackend, LlamaCppConfig
+from engine.backends.llama_cpp.backend import LlamaCppBackend, LlamaCppConfig
+from engine.backends.llama_cpp.streams import BLOCK_SIZE
 from engine.core import EngineCore
 from engine.engine import EngineInfo
 from engine.load import LoadLimits, ModelSpec

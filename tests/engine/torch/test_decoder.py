@@ -10,7 +10,7 @@ import torch
 import transformers
 
 from engine.backends.torch.attention import Span
-from engine.backends.torch.config import read_config
+from engine.backends.torch.config import DecoderConfig, read_config
 from engine.backends.torch.decoder import Decoder, FlatStep
 from engine.backends.torch.paged_kv import BLOCK_SIZE, PagedKv
 from engine.backends.torch.weights import read_weights
@@ -65,6 +65,7 @@ def test_logits_are_those_of_transformers_whole_and_in_chunks_and_beside_others(
     with torch.inference_mode():
         wanted, wanted_other = reference(token_ids[None]).logits[0], reference(other_ids[None]).logits[0]
     config = read_config(folder)
+    assert isinstance(config, DecoderConfig)
     weights = read_weights(folder, config, torch.float32, torch.device("cpu"))
     decoder = Decoder(config, weights, max_model_len=512)
     kv = PagedKv(config, 24, torch.float32, torch.device("cpu"))
@@ -78,6 +79,7 @@ def test_logits_are_those_of_transformers_whole_and_in_chunks_and_beside_others(
 
 def test_many_sequences_of_one_token_each_are_as_each_alone(folder: Path) -> None:
     config = read_config(folder)
+    assert isinstance(config, DecoderConfig)
     weights = read_weights(folder, config, torch.float32, torch.device("cpu"))
     decoder = Decoder(config, weights, max_model_len=128)
     kv = PagedKv(config, 24, torch.float32, torch.device("cpu"))

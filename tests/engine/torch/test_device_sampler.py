@@ -75,7 +75,8 @@ def test_every_row_gets_the_token_that_it_gets_on_the_processor(spread: float, m
 def test_as_often_as_it_is_likely() -> None:
     """A thousand draws from one distribution, in more rows than there is room for at once."""
     logits = np.repeat(np.log(np.array([[5.0, 1.0, 3.0, 1.0] + [1e-9] * 60], np.float32)), 1000, axis=0)
-    rows = [_row(seed, temperature=1.0, **({"top_p": 0.95} if seed % 2 else {})) for seed in range(1000)]
+    ways: list[dict[str, Any]] = [{"temperature": 1.0}, {"temperature": 1.0, "top_p": 0.95}]
+    rows = [_row(seed, **ways[seed % 2]) for seed in range(1000)]
     found = np.bincount(_chosen(logits, rows, most_rows=300), minlength=4)
     assert found[:4] == pytest.approx([500, 100, 300, 100], abs=50)
     assert found[4:].sum() == 0
@@ -98,7 +99,8 @@ def test_rows_without_usable_numbers_are_left_to_the_processor() -> None:
     logits[1, 7] = np.inf
     logits[2, ::2] = np.nan
     logits[3, :] = -np.inf
-    for way in ({"temperature": 0.0}, {"temperature": 1.0}, {"temperature": 0.8, "top_p": 0.9}):
+    ways: list[dict[str, Any]] = [{"temperature": 0.0}, {"temperature": 1.0}, {"temperature": 0.8, "top_p": 0.9}]
+    for way in ways:
         rows = [_row(seed, **way) for seed in range(5)]
         found = _chosen(logits, rows)
         assert [found[0], found[1], found[3]] == [UNCERTAIN] * 3

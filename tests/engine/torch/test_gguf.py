@@ -18,6 +18,7 @@ from app.services.models import find_starter
 from engine.backends.base import Backend
 from engine.backends.llama_cpp.backend import LlamaCppBackend, LlamaCppConfig
 from engine.backends.torch.backend import LoadedModel, TorchBackend, TorchConfig
+from engine.backends.torch.config import DecoderConfig
 from engine.backends.torch.dequantise import dequantise
 from engine.backends.torch.device import TorchDevice
 from engine.backends.torch.folder import read_folder
@@ -108,7 +109,9 @@ def test_other_kinds_say_what_llama_cpp_says(kind: str, tmp_path: Path) -> None:
 
 def test_llama_3s_rotation_is_read_as_it_was_worked_out(tmp_path: Path) -> None:
     path = _of_kind("llama", write_tiny_gguf(tmp_path / "plain.gguf"), tmp_path / "scaled.gguf", rope_factors=True)
-    assert read_gguf(read_header(path)).config.layers[0].rope.kind == "factors"
+    config = read_gguf(read_header(path)).config
+    assert isinstance(config, DecoderConfig)
+    assert config.layers[0].rope.kind == "factors"
     assert_same(_said(_torch(path)), _said(_llama_cpp(path)))
 
 

@@ -115,7 +115,9 @@ def test_proposals_beside_single_tokens_while_their_blocks_change_hands(decoder:
         wanted = decoder.forward(flatten(rows, CPU, for_kernels=False), plain)
         torch.testing.assert_close(graphs.forward(rows), wanted, rtol=2e-3, atol=2e-3)
         best = wanted.argmax(dim=-1).tolist()
-        assert [token for each in graphs.choose(rows) for token in each] == best
+        found = graphs.choose(rows)
+        assert found is not None
+        assert [token for each in found for token in each] == best
         for slot in (0, 1):
             graphs.forget(slot)
 
@@ -132,6 +134,7 @@ def test_what_was_launched_ahead_is_used_until_something_is_proposed(decoder: De
         assert (graphs._ahead is not None and graphs._ahead.is_of(rows)) is is_ahead
         best = decoder.forward(flatten(rows, CPU, for_kernels=False), plain).argmax(dim=-1).tolist()
         found = graphs.choose(rows)
+        assert found is not None
         assert [token for each in found for token in each] == best
         texts[0] = [*texts[0][: len(texts[0]) - num_proposed], found[0][0]]
         texts[1].append(found[1][0])

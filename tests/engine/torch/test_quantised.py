@@ -14,6 +14,7 @@ from engine.backends.torch.checkpoint_format import CheckpointFormat
 from engine.backends.torch.checkpoints import read_matrix
 from engine.backends.torch.folder import read_folder
 from engine.backends.torch.quantised import Quantised, joined, packed, product, quantise, unpacked
+from engine.backends.torch.weights import Weights
 from engine.errors import ModelLoadError
 from tests.engine.torch.tiny_folder import write_tiny_folder
 
@@ -66,7 +67,7 @@ def test_four_bits_are_packed_in_halves() -> None:
 
 def test_what_cannot_be_cut_into_groups_stays_as_it_is() -> None:
     weight = _random(8, 96)
-    assert quantise(weight, "int4") is weight or torch.equal(quantise(weight, "int4"), weight)  # type: ignore[arg-type]
+    assert quantise(weight, "int4") is weight or torch.equal(quantise(weight, "int4"), weight)
 
 
 @pytest.mark.parametrize("kind", ERRORS)
@@ -172,6 +173,7 @@ def test_a_folder_of_it_is_the_model_that_it_stands_for(method: str, tmp_path: P
     (quantised / "config.json").write_text(json.dumps(config | {"quantization_config": FORMATS[method]}))
     assert read_folder(quantised).format_name == f"{method.upper()} INT4"
     one, other = (load_model(_config(folder)).weights for folder in (plain, quantised))
+    assert isinstance(one, Weights) and isinstance(other, Weights)
     assert isinstance(other.layers[0].qkv, Quantised) and other.num_bytes < one.num_bytes
     assert other.num_bytes <= read_folder(quantised).weight_bytes("float32")
     for mine, theirs in zip(one.layers, other.layers, strict=True):
@@ -197,6 +199,7 @@ def test_a_checkpoint_with_a_part_missing_says_which(tmp_path: Path) -> None:
 def test_a_model_loads_in_the_format_that_was_asked_for_and_takes_what_was_foretold(kind: str, tmp_path: Path) -> None:
     folder = write_tiny_folder(tmp_path / "model", hidden_size=128, head_dim=16)
     weights = load_model(_config(folder, kind)).weights
+    assert isinstance(weights, Weights)
     assert all(isinstance(layer.down, Quantised) and layer.down.kind == kind for layer in weights.layers)
     foretold = read_folder(folder).weight_bytes("float32", kind)
     assert foretold / 2 < weights.num_bytes < foretold * 1.05      # scales are more of rows as short as these
