@@ -59,8 +59,8 @@ def furnished(server: Server, name: str) -> str:
             session.add_all(ConversationTag(conversation_id=each, tag_id=tag.id) for each in ids[2:4])
             chats[ids[2]].folder_id, chats[ids[3]].pin_position = folder.id, 0
             row = run_of("parrot")
-            for each in (row, again(row, 0.8, days=3, run_id="second"), run_of("other", id="other", run_id="second")):
-                session.merge(each)
+            for run in (row, again(row, 0.8, days=3, run_id="second"), run_of("other", id="other", run_id="second")):
+                session.merge(run)
             for each in ids[4:]:
                 chats[each].archived_at = now() - timedelta(days=1)
     finally:
