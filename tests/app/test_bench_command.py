@@ -54,7 +54,8 @@ def test_the_starter_model_is_measured_and_the_run_before_is_remembered(
 def test_wrong_usage_is_told_in_one_line(inglenook: Inglenook, tmp_path: Path) -> None:
     (tmp_path / "empty").write_text("\n")
     for arguments in (
-        ("--concurrency", "many"), ("--prompts", str(tmp_path / "empty")), ("--kwh-price", "nan"), ("--watts", "-1"),
+        ("--concurrency", "many"), ("--concurrency", "1_0"),
+        ("--prompts", str(tmp_path / "empty")), ("--kwh-price", "nan"), ("--watts", "-1"),
         ("--against", "x"), ("--tokens", "4097"), ("--repetitions", "0"), ("--concurrency", "1,513"),
     ):
         done = inglenook("bench", "x", *arguments)
