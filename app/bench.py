@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from app.commands import DataDir, load_settings
+from app.numbers import whole_number
 
 if TYPE_CHECKING:
     from app.bench_desk import Desk
@@ -162,7 +163,7 @@ async def _follow(desk: Desk, status: dict[str, Any]) -> dict[str, Any]:
 
 def _levels(text: str) -> list[int]:
     try:
-        return [int(each) for each in text.split(",") if each.strip()]
+        return [whole_number(each.strip()) for each in text.split(",") if each.strip()]
     except ValueError as error:
         raise typer.BadParameter(f"'{text}' is no list of numbers, as 1,4,8", param_hint="--concurrency") from error
 

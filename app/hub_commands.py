@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from app.commands import FAILED, DataDir, load_settings, print_table, with_services
+from app.numbers import decimal_number
 
 if TYPE_CHECKING:
     from app.download_desk import Desk
@@ -105,8 +106,8 @@ def rules(
 
 def _bytes_per_s(mib: str) -> int:
     try:
-        return round(float(mib) * MIB)
-    except (ValueError, OverflowError) as error:
+        return round(decimal_number(mib) * MIB)
+    except ValueError as error:
         raise typer.BadParameter(f"{mib} is no number of MiB") from error
 
 

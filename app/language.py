@@ -18,6 +18,8 @@ from typing import Any, Final
 
 from fluent.runtime import FluentBundle, FluentResource
 
+from app.numbers import decimal_number
+
 LOCALES: Final = Path(__file__).resolve().parent.parent / "assets" / "locales"
 RIGHT_TO_LEFT: Final = frozenset({"ar", "fa", "he", "ur"})
 MAX_HEADER_CHARS = 1000
@@ -144,7 +146,7 @@ def preferred_language(accept_language: str) -> Language:
     for part in accept_language[:MAX_HEADER_CHARS].split(","):
         tag, _, weight = part.strip().partition(";")
         try:
-            quality = float(weight.strip().removeprefix("q=") or 1)
+            quality = decimal_number(weight.strip().removeprefix("q=") or "1")
         except ValueError:
             continue
         wishes.append((-quality, tag.partition("-")[0].strip().lower()))

@@ -26,7 +26,7 @@ from app.api import bench, chats, health, hub, local_models, metrics, people
 from app.api.errors import install_error_handlers
 from app.api.openai import OpenAIFirst, openai_app, without_prefix
 from app.door.gate import Gate
-from app.heads import BoundedHeads
+from app.heads import Handshakes, Heads
 from app.hosts import HostPolicy
 from app.listening import listen, url_of
 from app.logs import set_up_logs
@@ -130,8 +130,8 @@ class _Uvicorn(uvicorn.Server):
             uvicorn.Config(
                 app,
                 lifespan="on",
-                http=BoundedHeads,
-                ws="websockets-sansio",
+                http=Heads,
+                ws=Handshakes,
                 log_config=None,
                 log_level="warning",
                 access_log=False,

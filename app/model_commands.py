@@ -7,7 +7,6 @@ through it: see model_desk.py.
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,6 +15,7 @@ import typer
 
 from app.commands import SHORT_ID_CHARS, DataDir, ModelId, print_table, with_services
 from app.model_show_command import settings_told
+from app.numbers import decimal_number, whole_number
 
 if TYPE_CHECKING:
     from app.services.container import Services
@@ -215,23 +215,24 @@ def _word(text: str) -> str | None:
 def _number(text: str) -> Any:
     """A text that is none goes on as it is: the check of the setting says what is due."""
     word = _word(text)
-    return int(word) if word is not None and word.lstrip("-").isdigit() else word
+    try:
+        return None if word is None else whole_number(word)
+    except ValueError:
+        return word
 
 
 def _float(text: str) -> float:
-    """Raises BadParameter, for what JSON has no number for, too."""
+    """Raises BadParameter."""
     try:
-        value = float(text)
+        return decimal_number(text)
     except ValueError as error:
         raise typer.BadParameter(f"{text} is no number of GiB") from error
-    if not math.isfinite(value):
-        raise typer.BadParameter(f"{text} is no number of GiB")
-    return value
 
 
 def _seconds(text: str) -> Any:
     unit = {"s": 1, "m": 60, "h": 3600, "d": 86_400}.get(text[-1:].lower())
-    return int(text[:-1]) * unit if unit and text[:-1].isdigit() else _number(text)
+    count = _number(text[:-1]) if unit else None
+    return count * unit if unit and isinstance(count, int) else _number(text)
 
 
 def _aliases(names: list[str]) -> list[str] | None:

@@ -61,7 +61,7 @@ class Settings(BaseSettings):
     jan_dirs: tuple[Path, ...] = Field(default_factory=other_apps.jan_dirs)
     download_layout: Literal["own", "shared"] = "own"         # the models folder, or the shared cache
     download_bytes_per_s: int | None = Field(default=None, ge=1024)             # of all downloads together
-    download_hours: str = Field(default="", pattern=r"^(|([01]\d|2[0-3]):[0-5]\d-([01]\d|2[0-3]):[0-5]\d)$")
+    download_hours: str = Field(default="", pattern=r"^(|([01][0-9]|2[0-3]):[0-5][0-9]-([01][0-9]|2[0-3]):[0-5][0-9])$")
     memory_budget_gib: float | None = Field(default=None, gt=0)     # for all models together; None: what there is
     keep_alive_s: int | None = Field(default=None, ge=0)      # of a model after its last use; None: as room allows
     max_queue: int = Field(default=256, ge=1)                 # waiting requests before 429

@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import OrderedDict
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from engine.backends.base import Tokenizer
@@ -21,25 +22,47 @@ MAX_KEPT = 64
 MAX_AT_ONCE = 2              # one that takes long must not hold up all others, nor many the whole machine
 
 
+@dataclass(slots=True)
+class _UnderWay:
+    compiling: asyncio.Task[Grammar]
+    num_waiting: int = 0
+
+
 class GrammarCompiler:
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
         self._kept: OrderedDict[GrammarSpec, Grammar] = OrderedDict()      # the last used last
+        self._under_way: dict[GrammarSpec, _UnderWay] = {}
         self._turns = asyncio.Semaphore(MAX_AT_ONCE)
         self._vocabulary: LLTokenizer | None = None
         self._vocabulary_lock = threading.Lock()
 
     async def compile(self, spec: GrammarSpec) -> Grammar:
         """Raises InvalidRequest for what cannot be compiled, in bounded time and memory."""
-        grammar = self._kept.get(spec)
-        if grammar is None:
-            async with self._turns:
-                grammar = self._kept.get(spec) or await self._compile(spec)
+        grammar = self._kept.get(spec) or await self._compile_once(spec)
         self._kept[spec] = grammar
         self._kept.move_to_end(spec)
         while len(self._kept) > MAX_KEPT:
             self._kept.popitem(last=False)
         return grammar
+
+    async def _compile_once(self, spec: GrammarSpec) -> Grammar:
+        """For all who ask for it meanwhile. Given up when the last of them has gone."""
+        under_way = self._under_way.get(spec)
+        if under_way is None:
+            under_way = self._under_way[spec] = _UnderWay(asyncio.create_task(self._compile_in_turn(spec)))
+        under_way.num_waiting += 1
+        try:
+            return await asyncio.shield(under_way.compiling)
+        finally:
+            under_way.num_waiting -= 1
+            if not under_way.num_waiting:
+                under_way.compiling.cancel()
+                del self._under_way[spec]
+
+    async def _compile_in_turn(self, spec: GrammarSpec) -> Grammar:
+        async with self._turns:
+            return await self._compile(spec)
 
     async def _compile(self, spec: GrammarSpec) -> Grammar:
         if spec.kind is not GrammarKind.JSON_OBJECT:       # that one is our own words

@@ -15,6 +15,7 @@ from fastapi import APIRouter, Depends, Form, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
+from pydantic import AfterValidator
 
 from app.errors import AppError, Conflict, InvalidInput, NotAllowed, TooManyAttempts
 from app.language import Language
@@ -31,6 +32,9 @@ from ui.theme import ICONS, asset, web_app_head
 
 SEE_OTHER = 303
 ENDED = "ended"                 # in the query of /login: see assets/scripts/frame.js
+
+# Decoded as its sender says: UTF-7, say, has letters that no page and no database can hold.
+FormText = Annotated[str, Form(), AfterValidator(lambda text: text.encode(errors="replace").decode())]
 
 
 def _icon(name: str, size_px: int) -> Markup:
@@ -83,8 +87,8 @@ def gate_routes(services: Services) -> APIRouter:
 
     @router.post("/setup")
     async def set_up(
-        request: Request, token: Annotated[str, Form()] = "", name: Annotated[str, Form()] = "",
-        password: Annotated[str, Form()] = "",
+        request: Request, token: FormText = "", name: FormText = "",
+        password: FormText = "",
     ) -> Response:
         try:
             user = await accounts.set_up(token, name, password)
@@ -110,8 +114,8 @@ def gate_routes(services: Services) -> APIRouter:
 
     @router.post("/login")
     async def sign_in(
-        request: Request, name: Annotated[str, Form()] = "", password: Annotated[str, Form()] = "",
-        next: Annotated[str, Form()] = "/",  # noqa: A002 - the field's name
+        request: Request, name: FormText = "", password: FormText = "",
+        next: FormText = "/",  # noqa: A002 - the field's name
     ) -> Response:
         client = request.client.host if request.client else ""
         try:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from app.numbers import whole_number
 from engine.errors import InvalidRequest
 from engine.grammar import GrammarSpec
 from engine.params import MAX_SEED, SamplingParams
@@ -121,7 +122,7 @@ def validate(kind: type[M], body: Any, *, inside: str = "") -> M:
 
 def _token_biases(by_text: dict[str, float]) -> dict[int, float]:
     try:
-        return {int(token_id): bias for token_id, bias in by_text.items()}
+        return {whole_number(token_id): bias for token_id, bias in by_text.items()}
     except ValueError as error:
         message = "logit_bias maps token ids, written as strings, to numbers."
         raise InvalidRequest(message, param="logit_bias") from error

@@ -12,6 +12,8 @@ from enum import StrEnum
 
 from store.tables import MessageStatus
 
+TOO_LONG = "error-question-long"        # the words for a message that no try can fit into the model's window
+
 
 class GenerationState(StrEnum):
     LOADING = "loading"             # the model

@@ -19,11 +19,11 @@ from app.services.answer_saver import AnswerSaver, Progress
 from app.services.changes import Change, Changes
 from app.services.context import FittedQuestion, Question, fit_into_window
 from app.services.engines import EngineRegistry, ModelState
-from app.services.generation import Generation, GenerationState, GenerationStats
+from app.services.generation import TOO_LONG, Generation, GenerationState, GenerationStats
 from app.services.pace import Pace
 from app.services.summaries import summarise
 from engine.engine import Delta, Engine
-from engine.errors import EngineError, EngineFailed
+from engine.errors import ContextLengthExceeded, EngineError, EngineFailed
 from store import answers
 from store.database import Database
 from store.errors import StoreError
@@ -223,6 +223,8 @@ class GenerationService:
                 return MessageStatus.COMPLETE, None
             case EngineFailed() if self._engines.status(generation.model_id).state is not ModelState.FAILED:
                 return MessageStatus.INTERRUPTED, None      # its model was unloaded
+            case ContextLengthExceeded() as error:
+                return MessageStatus.FAILED, Said(TOO_LONG, count=error.num_prompt_tokens, limit=error.max_model_len)
             case AppError() | EngineError() as error:
                 return MessageStatus.FAILED, said(error)
             case error:

@@ -10,14 +10,14 @@ from __future__ import annotations
 import asyncio
 import errno
 import shutil
-from collections.abc import AsyncIterable, Callable, Generator
+from collections.abc import AsyncIterable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from io import FileIO
 from pathlib import Path
-from typing import ParamSpec, TypeAlias, TypeVar
+from typing import TypeAlias
 
 import structlog
 
@@ -28,7 +28,7 @@ from app.formats.reader import Skipped, read_conversations
 from app.language import Said
 from app.names import clean_label
 from app.services.changes import Change, Changes
-from app.services.chunks import in_pieces, write_whole
+from app.services.chunks import in_pieces, on_disk, write_whole
 from app.services.conversations import NEW_TITLE, title_from
 from app.services.parameters import MAX_SYSTEM_PROMPT_CHARS, checked_system_prompt, fitting_parameters
 from app.settings import Settings
@@ -37,9 +37,6 @@ from store.database import Database
 from store.errors import StoreError
 from store.imports import IncomingConversation, IncomingSetup, Merged
 from store.tables import MessageRole, TitleSource, new_id
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 MAX_LISTED = 500                # of what was skipped; the rest is only counted
 ANNOUNCE_INTERVAL_S = 0.5
@@ -168,13 +165,13 @@ class ImportService:
     ) -> None:
         ongoing.progress.num_bytes = num_bytes or 0
         num_received = 0
-        file = await self._on_disk(self._create, path, num_bytes or 0)
+        file = await on_disk(self._create, path, num_bytes or 0)
         try:
             async for piece in in_pieces(chunks):
                 num_received += len(piece)
                 if num_received > self.max_bytes:
                     raise TooLarge(Said("error-import-large", count=self.max_bytes))
-                await self._on_disk(write_whole, file, piece)
+                await on_disk(write_whole, file, piece)
         finally:
             await asyncio.to_thread(file.close)
         if num_received == 0:
@@ -186,17 +183,6 @@ class ImportService:
             raise OSError(errno.ENOSPC, "no space")
         path.touch(mode=0o600)
         return path.open("wb", buffering=0)
-
-    async def _on_disk(self, do: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        try:
-            return await asyncio.to_thread(do, *args, **kwargs)
-        except OSError as error:
-            raise InvalidInput(
-                Said("error-disk-full")
-                if error.errno == errno.ENOSPC
-                else Said("error-file-not-kept", detail=str(error.strerror)),
-                field="file",
-            ) from error
 
     async def _remove(self, path: Path) -> None:
         with suppress(OSError):         # a leftover goes at the next start

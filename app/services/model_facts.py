@@ -84,9 +84,11 @@ def _resolved(path: Path) -> Path:
         path = path.expanduser().absolute()
         path = path.parent.resolve() / path.name        # a link keeps its name: the cache of a hub is made of them
         str(path).encode()
-    except (OSError, RuntimeError, ValueError) as error:        # no such home, a loop of links, no text
-        raise InvalidInput(Said("error-path-odd", path=ascii(str(path)), detail=str(error)), field="path") from error
-    if not path.is_file() and not path.is_dir():
+        is_there = path.is_file() or path.is_dir()
+    except (OSError, RuntimeError, ValueError) as error:    # no such home, a loop of links, no text, no way into it
+        detail = getattr(error, "strerror", None) or str(error)
+        raise InvalidInput(Said("error-path-odd", path=ascii(str(path)), detail=detail), field="path") from error
+    if not is_there:
         raise InvalidInput(Said("error-no-file", path=str(path)), field="path")
     return path
 

@@ -35,7 +35,7 @@ BUDGET_KEY = "memory_budget_gib"      # of the system's settings in the store
 KV_TYPES: tuple[KvType, ...] = ("f16", "q8_0")
 WEIGHT_FORMATS: tuple[WeightFormat, ...] = ("fp8", "int8", "int4")
 
-_DEVICE = re.compile(r"cpu|gpu(\d{1,2})?")
+_DEVICE = re.compile(r"cpu|gpu([0-9]{1,2})?")
 _ALIAS = re.compile(r"[\w][\w.:/@+-]{0,99}")
 _UNFIT = (Code.NONE, Code.BROKEN, Code.LOSES_QUESTION)
 
@@ -114,7 +114,7 @@ def _budget_of(value: Any) -> float:
 
 def _gpu_number(device: str | None) -> int | None:
     digits = (device or "").removeprefix("gpu")
-    return int(digits) if digits.isdigit() else None
+    return int(digits) if digits.isascii() and digits.isdigit() else None
 
 
 class ModelSettingsService:

@@ -7,13 +7,11 @@ Who may do so is for the caller to check: admins. Nothing partial is ever loadab
 from __future__ import annotations
 
 import asyncio
-import errno
 import time
-from collections.abc import AsyncIterable, Callable
+from collections.abc import AsyncIterable
 from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
-from typing import ParamSpec, TypeVar
 
 import structlog
 
@@ -22,7 +20,7 @@ from app.hub.disk import KEPT_FREE_BYTES, free_bytes
 from app.hub.layout import PART_ENDING
 from app.hub.names import safe_component
 from app.language import Said
-from app.services.chunks import in_pieces, write_whole
+from app.services.chunks import in_pieces, on_disk, write_whole
 from app.services.models import ModelService
 from app.settings import Settings
 from engine.errors import ModelLoadError
@@ -34,9 +32,6 @@ KEPT_S = 7 * 86_400             # a part of several files, after the last that c
 ENDING = ".gguf"
 
 logger = structlog.get_logger(__name__)
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +81,13 @@ class ModelUploads:
         if is_part:
             await self._check_unneeded(place)
         part = place.with_name(name + PART_ENDING)
-        file = await self._on_disk(_create, part, place, may_replace=is_part)       # another's is not ours to remove
+        file = await on_disk(_create, part, place, may_replace=is_part)       # another's is not ours to remove
         try:
             await self._receive(file, chunks, num_bytes)
             if is_part:
                 await self._check_unneeded(place)       # it may be a model's by now
                 await self._check_part(part, place)
-            await self._on_disk(part.replace, place)
+            await on_disk(part.replace, place)
         except BaseException:
             await asyncio.to_thread(part.unlink, missing_ok=True)
             raise
@@ -118,7 +113,7 @@ class ModelUploads:
                 check_one_of_several(place, file, part.stat().st_size)
 
         try:
-            await self._on_disk(check)
+            await on_disk(check)
         except ModelLoadError as error:
             raise InvalidInput(said(error), field="file") from error
 
@@ -127,21 +122,11 @@ class ModelUploads:
         try:
             async for piece in in_pieces(chunks):
                 num_received += len(piece)
-                await self._on_disk(write_whole, file, piece)
+                await on_disk(write_whole, file, piece)
         finally:
             await asyncio.to_thread(file.close)
         if num_received == 0 or (num_bytes is not None and num_received != num_bytes):
             raise InvalidInput(Said("error-upload-cut"), field="file")
-
-    async def _on_disk(self, do: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        try:
-            return await asyncio.to_thread(do, *args, **kwargs)
-        except FileExistsError as error:
-            raise InvalidInput(Said("error-upload-there"), field="file") from error
-        except OSError as error:
-            is_full = error.errno == errno.ENOSPC
-            told = Said("error-disk-full") if is_full else Said("error-file-not-kept", detail=str(error.strerror))
-            raise InvalidInput(told, field="file") from error
 
 
 def _room_bytes(folder: Path) -> int:
@@ -178,8 +163,11 @@ def _written_s(path: Path) -> float:
 
 
 def _create(part: Path, place: Path, *, may_replace: bool) -> FileIO:
-    """Raises FileExistsError where it is there, or on its way by another request."""
+    """Raises InvalidInput where it is there, or on its way by another request."""
     part.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if place.exists() and not may_replace:
-        raise FileExistsError(place)
-    return part.open("xb", buffering=0)
+    try:
+        if place.exists() and not may_replace:
+            raise FileExistsError(place)
+        return part.open("xb", buffering=0)
+    except FileExistsError as error:
+        raise InvalidInput(Said("error-upload-there"), field="file") from error

@@ -15,6 +15,7 @@ from typing import Any
 
 from app.errors import InvalidInput
 from app.language import Said
+from app.numbers import typed_number
 from engine.params import MAX_STOP_STRINGS, SamplingParams
 from store.sqlite import storable
 from store.tables import Model
@@ -134,7 +135,7 @@ def _number(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
-        number = float(value.replace(",", ".") if isinstance(value, str) else value)
+        number = typed_number(value) if isinstance(value, str) else float(value)
     except (ValueError, OverflowError):
         return None
     return number if math.isfinite(number) else None

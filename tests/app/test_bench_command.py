@@ -55,7 +55,8 @@ def test_wrong_usage_is_told_in_one_line(inglenook: Inglenook, tmp_path: Path) -
     (tmp_path / "empty").write_text("\n")
     arguments: tuple[str, ...]
     for arguments in (
-        ("--concurrency", "many"), ("--prompts", str(tmp_path / "empty")), ("--kwh-price", "nan"), ("--watts", "-1"),
+        ("--concurrency", "many"), ("--concurrency", "1_0"),
+        ("--prompts", str(tmp_path / "empty")), ("--kwh-price", "nan"), ("--watts", "-1"),
         ("--against", "x"), ("--tokens", "4097"), ("--repetitions", "0"), ("--concurrency", "1,513"),
     ):
         done = inglenook("bench", "x", *arguments)

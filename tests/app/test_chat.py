@@ -343,7 +343,10 @@ async def test_a_message_longer_than_the_window_fails_and_says_by_how_much(servi
     answer = await ended(services, await services.chat.send(user_id, None, "word " * 2000))
     assert answer.status is MessageStatus.FAILED
     assert answer.error is not None
-    assert "4,096" in said_again(answer.error)
+    told = said_again(answer.error)
+    assert "4,096" in told
+    assert "Shorten it" in told
+    assert "settings" in told
 
 
 async def test_the_end_of_the_server_interrupts_and_saves(services: Services, user_id: str, gate: Gate) -> None:

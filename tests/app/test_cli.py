@@ -264,7 +264,8 @@ class TestModels:
         assert listed["bard"].endswith(f"{base} + {style}=0.5 + {style}=1")
 
     @pytest.mark.parametrize("adapter, words", [
-        ("gone.gguf", "There is no file"), ("style.gguf=nan", "Give a number of -100 to 100"),
+        ("gone.gguf", "There is no file"), ("x" * 5000, "File name too long"),
+        ("style.gguf=nan", "Give a number of -100 to 100"),
         ("base.gguf=2", "base.gguf is no adapter"),
     ])
     def test_an_adapter_that_is_none_is_refused(

@@ -73,6 +73,8 @@ def test_languages_know_their_direction_and_their_own_name() -> None:
     ("de;q=0, en", "en"),
     ("", "en"),
     ("tlh, xx;q=nonsense, ;;;", "en"),
+    ("en;q=0.5, de;q=nan", "en"),
+    ("en;q=0.5, de;q=1_0", "en"),
     ("DE" + "," * 100_000, "de"),
 ])
 def test_a_browser_s_wish_is_read(header: str, code: str) -> None:

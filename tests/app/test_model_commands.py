@@ -126,6 +126,11 @@ class TestSet:
 
     @pytest.mark.parametrize("arguments, words, code", [
         (("--context", "many"), "The context, in tokens: give a whole number", 1),
+        (("--context", "²"), "The context, in tokens: give a whole number", 1),
+        (("--context", "--5"), "The context, in tokens: give a whole number", 1),
+        (("--context", "8_192"), "The context, in tokens: give a whole number", 1),
+        (("--keep-alive", "²h"), "Seconds to keep it in memory", 1),
+        (("--device", "gpu٥"), "evice", 1),
         (("--users", "0"), "1 to 256", 1),
         (("--keep-alive", "soon"), "Seconds to keep it in memory", 1),
         (("--template", "/no/such/file"), "/no/such/file: No such file", 1),

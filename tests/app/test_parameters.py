@@ -43,6 +43,8 @@ def test_what_is_empty_is_not_set() -> None:
         ("temperature", -0.1, "from 0 to 2"),
         ("temperature", "warm", "from 0 to 2"),
         ("temperature", float("nan"), "from 0 to 2"),
+        ("temperature", "0_1", "from 0 to 2"),
+        ("temperature", "nan", "from 0 to 2"),
         ("temperature", True, "from 0 to 2"),
         ("top_p", 0, "from 0.01 to 1"),
         ("top_k", 1.5, "whole number"),
@@ -64,6 +66,10 @@ def test_a_value_out_of_its_range_is_refused_in_words(name: str, value: Any, wor
 
 def test_a_number_may_be_typed_with_a_comma() -> None:
     assert checked_parameters({"temperature": "0,35"}) == {"temperature": 0.35}
+
+
+def test_a_number_may_be_typed_in_the_digits_of_any_script() -> None:
+    assert checked_parameters({"temperature": " ٠٫٣٥ ", "seed": "٥"}) == {"temperature": 0.35, "seed": 5}
 
 
 def test_what_is_not_set_is_the_models_own() -> None:

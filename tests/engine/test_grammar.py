@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -271,6 +272,34 @@ class TestTheCompiler:
         assert await compiler.compile(regex("a")) is a
         assert await compiler.compile(regex("b")) is not b
 
+    async def test_compiles_for_all_at_once_who_ask_for_the_same(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        children = _counted_children(monkeypatch)
+        compiler = GrammarCompiler(BYTES)
+        first, second = await asyncio.gather(compiler.compile(regex("a+")), compiler.compile(regex("a+")))
+        assert first is second
+        refusals = await asyncio.gather(
+            *(compiler.compile(grammar.grammar("start: nobody", PARAM)) for _ in range(3)), return_exceptions=True
+        )
+        assert [type(each) for each in refusals] == [InvalidRequest] * 3
+        assert len(children) == 2
+
+    async def test_goes_on_for_who_stays_where_the_first_goes_away(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        children = _counted_children(monkeypatch)
+        compiler = GrammarCompiler(BYTES)
+        first, second = (asyncio.create_task(compiler.compile(regex("a+"))) for _ in range(2))
+        await asyncio.sleep(0)
+        first.cancel()
+        assert takes((await second).matcher(), "aa")
+        assert first.cancelled()
+        assert len(children) == 1
+
+    async def test_gives_up_when_all_have_gone_and_begins_anew_for_the_next(self) -> None:
+        compiler = GrammarCompiler(BYTES)
+        gone = asyncio.create_task(compiler.compile(regex("a+")))
+        await asyncio.sleep(0)
+        gone.cancel()
+        assert takes((await compiler.compile(regex("a+"))).matcher(), "aa")
+
     def test_works_for_a_model_without_an_end_of_turn(self) -> None:
         class Endless(ByteTokenizer):
             @property
@@ -301,3 +330,14 @@ def test_all_text_of_a_random_walk_is_valid_json() -> None:
         assert matcher.failure is None
         if matcher.is_complete:
             assert json.loads(text)["name"] in ("Anna", "Ben")
+
+
+def _counted_children(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    start, children = asyncio.create_subprocess_exec, []
+
+    async def count(*arguments: str, **options: object) -> asyncio.subprocess.Process:
+        children.append(arguments)
+        return await start(*arguments, **options)
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", count)
+    return children

@@ -15,6 +15,7 @@ from typing import Any
 import gguf
 import pytest
 
+from engine.backends.llama_cpp import trial
 from engine.backends.llama_cpp.model import RunOptions
 from engine.backends.llama_cpp.trial import Candidate, TrialResult
 from engine.disk_cache.cache import DiskCache
@@ -243,6 +244,12 @@ class TestTheTrial:
             memory.write_text(damaged)
             await (await load_engine(spec_of(tiny), limits)).close()
             assert json.loads(memory.read_text())[key]["options"] == whole[key]["options"]
+
+    async def test_no_verdict_is_lost_where_several_end_at_once(self, tmp_path: Path) -> None:
+        verdict = TrialResult(options=RunOptions(), prefill_tokens_per_s=1.0)
+        keys = [str(number) for number in range(40)]
+        await asyncio.gather(*(asyncio.to_thread(trial._remember, tmp_path, key, verdict) for key in keys))
+        assert sorted(json.loads((tmp_path / "trials.json").read_text())) == sorted(keys)
 
     async def test_quotes_the_library_where_it_refuses(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("tests.engine.tiny_gguf.LAYERS", 3)

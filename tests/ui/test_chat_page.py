@@ -278,6 +278,17 @@ async def test_a_second_tab_sees_new_messages_and_chats_without_a_reload(ada: Pe
     await until(lambda: _bubbles(other) == [QUESTION, "And again?"])
 
 
+async def test_what_is_too_long_for_the_model_says_what_to_do_and_offers_no_second_try(ada: Person) -> None:
+    tab = await ada.at("/")
+    await _ask(tab, "word " * 2000 + "word")
+    (answer,) = _answers(tab)
+    assert answer["state"]["status"] == "failed"
+    assert answer["state"]["hopeless"]
+    assert "Shorten it" in answer["state"]["error"]
+    await _ask(tab)
+    assert [each["state"]["hopeless"] for each in _answers(tab)] == [True, False]
+
+
 async def test_nobody_elses_page_hears_of_it(ada: Person, ben: Person) -> None:
     tab, other = await ada.at("/"), await ben.at("/")
     await _ask(tab)

@@ -108,6 +108,17 @@ async def test_a_wrong_password_is_told_in_place(home: Home, ada: Person) -> Non
         assert SESSION_COOKIE not in page.headers.get("set-cookie", "")
 
 
+@pytest.mark.parametrize("field", ["name", "password", "next"])
+async def test_letters_that_no_page_can_hold_are_a_wrong_name_or_password(home: Home, ada: Person, field: str) -> None:
+    form = f'--B\r\nContent-Disposition: form-data; name="{field}"\r\n\r\n+2AA-\r\n--B--\r\n'
+    async with home.http() as browser:
+        page = await browser.post(
+            "/login", content=form, headers={"Content-Type": "multipart/form-data; boundary=B; charset=utf-7"}
+        )
+    assert page.status_code == 400
+    assert "<form" in page.text
+
+
 async def test_too_many_wrong_passwords_have_to_wait(home: Home, ada: Person, monkeypatch: pytest.MonkeyPatch) -> None:
     async def too_many(*args: object, **kwargs: object) -> None:
         raise TooManyAttempts(Said("error-too-many-passwords", seconds=8), retry_after_s=8)

@@ -19,7 +19,7 @@ export default {
       <div v-if="notice && !editing" class="nk-notice" :class="notice.tone">
         <svg class="nk-i nk-i-16" aria-hidden="true"><use :href="'#nk-' + notice.icon"/></svg>
         <span class="nk-grow"><b>{{ notice.title }}</b> {{ notice.detail }}</span>
-        <button v-if="last" type="button" class="nk-btn nk-btn-quiet nk-btn-sm" @click="$emit(notice.event, null)">{{ notice.action }}</button>
+        <button v-if="last && notice.event" type="button" class="nk-btn nk-btn-quiet nk-btn-sm" @click="$emit(notice.event, null)">{{ notice.action }}</button>
       </div>
       <div v-if="!writing && !editing" class="nk-meta" :class="{ 'nk-in-use': menu }">
         <branch :version="version" :versions="versions" @branch="(by) => $emit('branch', by)"></branch>
@@ -62,7 +62,7 @@ export default {
   props: {
     messageId: String,
     content: String, // as it stood when the page was made; "" where the stream brings it all
-    state: Object, // {status, finish, error, thought, edited, figures}, see ui/components/answer.py
+    state: Object, // {status, finish, hopeless, error, thought, edited, figures}, see ui/components/answer.py
     version: Number,
     versions: Number,
     last: Boolean,
@@ -88,7 +88,7 @@ export default {
         case "interrupted":
           return { ...goOn, tone: "warn", icon: "unplug", title: t("chat-interrupted"), detail: this.now.error || t("chat-interrupted-why") };
         case "failed":
-          return { event: "again", action: t("chat-again"), tone: "bad", icon: "circle-alert", title: t(this.hasText ? "chat-interrupted" : "chat-failed"), detail: this.now.error };
+          return { ...(!this.now.hopeless && { event: "again", action: t("chat-again") }), tone: "bad", icon: "circle-alert", title: t(this.hasText ? "chat-interrupted" : "chat-failed"), detail: this.now.error };
       }
       return this.now.finish === "length" ? { ...goOn, icon: "square", title: t("chat-cut"), detail: t("chat-cut-why") } : null;
     },

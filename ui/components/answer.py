@@ -9,8 +9,10 @@ from typing import Any
 
 from nicegui.element import Element
 
+from app.language import Said, said_again
 from app.schemas import ThreadMessage
 from app.services.absent_models import ModelName
+from app.services.generation import TOO_LONG
 from app.services.model_facts import version_in_words
 from store.tables import Message, MessageStatus
 from ui.language import in_words
@@ -24,11 +26,17 @@ def answer_state(message: Message, model: ModelName | None) -> dict[str, Any]:
     return {
         "status": message.status,
         "finish": message.finish_reason,
+        "hopeless": is_hopeless(message),
         "error": in_words(message.error) if message.error else None,
         "thought": message.reasoning,
         "edited": message.is_edited,
         "figures": answer_figures(message, model),
     }
+
+
+def is_hopeless(message: Message) -> bool:
+    """Whether to ask the same again can only fail again."""
+    return isinstance(error := said_again(message.error or ""), Said) and error.message_id == TOO_LONG
 
 
 def answer_figures(message: Message, model: ModelName | None) -> dict[str, Any]:

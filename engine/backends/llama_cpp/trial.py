@@ -12,6 +12,7 @@ import contextlib
 import hashlib
 import json
 import os
+import threading
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ _ATTEMPTS = (
 )
 
 _MEMORY_FILE = "trials.json"
+_memory_lock = threading.Lock()     # two trials may end at once, and each writes what it has read and its own
 _MAX_REMEMBERED = 64
 _BASE_TIMEOUT_S = 60.0
 _SLOWEST_DISK_BYTES_PER_S = 20e6
@@ -170,10 +172,10 @@ def _recall(state_dir: Path, key: str) -> TrialResult | None:
 
 def _remember(state_dir: Path, key: str, result: TrialResult) -> None:
     """A full or read-only disk costs another trial at the next start, not the model."""
-    entries = {**_read_memory(state_dir), key: asdict(result)}
-    newest = dict(list(entries.items())[-_MAX_REMEMBERED:])
     draft = state_dir / f"{_MEMORY_FILE}.{os.getpid()}"
-    with contextlib.suppress(OSError):
+    with _memory_lock, contextlib.suppress(OSError):
+        entries = {**_read_memory(state_dir), key: asdict(result)}
+        newest = dict(list(entries.items())[-_MAX_REMEMBERED:])
         state_dir.mkdir(parents=True, exist_ok=True)
         draft.write_text(json.dumps(newest, indent=1))
         draft.replace(state_dir / _MEMORY_FILE)
@@ -182,6 +184,6 @@ def _remember(state_dir: Path, key: str, result: TrialResult) -> None:
 def _read_memory(state_dir: Path) -> dict[str, Any]:
     try:
         entries = json.loads((state_dir / _MEMORY_FILE).read_text())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return entries if isinstance(entries, dict) else {}
