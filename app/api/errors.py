@@ -17,6 +17,7 @@ from app.language import in_language, language_named
 from engine.errors import ContextLengthExceeded, EngineError, InvalidRequest
 
 PAGE_LANGUAGE_HEADER = "Inglenook-Language"     # of our own pages, which show what comes. The API is English
+METHOD_NOT_ALLOWED = 405
 CLIENT_CLOSED_REQUEST = 499     # nginx's number, for whoever reads it inside
 _HTTP_ERROR_TYPES = {401: "authentication_error", 403: "permission_error", 404: "not_found_error"}
 
@@ -56,7 +57,11 @@ def _answer_known(request: Request, error: Exception) -> JSONResponse:
 
 def _answer_http(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
-    body = error_body(str(error.detail), _HTTP_ERROR_TYPES.get(error.status_code, "invalid_request_error"))
+    detail = str(error.detail)
+    if error.status_code == METHOD_NOT_ALLOWED:
+        due = (error.headers or {}).get("Allow", "another method")
+        detail = f"{request.method} is not for {request.scope['path']}: use {due}."
+    body = error_body(detail, _HTTP_ERROR_TYPES.get(error.status_code, "invalid_request_error"))
     return JSONResponse(body, error.status_code, error.headers)
 
 

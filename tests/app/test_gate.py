@@ -176,6 +176,9 @@ def test_wrong_routes_are_answered_in_openais_shape(anna: Person, method: str, p
     assert set(response.json()["error"]) == {"message", "type", "param", "code"}
     if path == "/chat/completions":
         assert "/v1/chat/completions" in response.json()["error"]["message"]
+    if status == 405:
+        due = "GET" if path == "/v1/models" else "POST"
+        assert response.json()["error"]["message"] == f"{method} is not for {path}: use {due}."
 
 
 def test_a_field_of_the_wrong_type_is_answered_in_the_same_shape(anna: Person) -> None:

@@ -100,7 +100,7 @@ async def test_what_is_no_model_is_refused_with_a_reason(services: Services, tmp
     assert [entry.model.id for entry in await services.models.list()] == ["parrot"]
 
 
-@pytest.mark.parametrize("path", ["a\0b.gguf", "~nobody-of-this-name/a.gguf", "a\udcffb.gguf", ""])
+@pytest.mark.parametrize("path", ["a\0b.gguf", "~nobody-of-this-name/a.gguf", "a\udcffb.gguf", "a" * 5000, ""])
 async def test_what_is_no_path_is_refused_too(services: Services, path: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         await services.models.add(Path(path))
