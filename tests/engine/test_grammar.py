@@ -332,10 +332,11 @@ def test_all_text_of_a_random_walk_is_valid_json() -> None:
             assert json.loads(text)["name"] in ("Anna", "Ben")
 
 
-def _counted_children(monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    start, children = asyncio.create_subprocess_exec, []
+def _counted_children(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
+    start = asyncio.create_subprocess_exec
+    children: list[tuple[str, ...]] = []
 
-    async def count(*arguments: str, **options: object) -> asyncio.subprocess.Process:
+    async def count(*arguments: str, **options: Any) -> asyncio.subprocess.Process:
         children.append(arguments)
         return await start(*arguments, **options)
 
