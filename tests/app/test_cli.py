@@ -90,6 +90,7 @@ class TestChats:
         assert [each.exit_code for each in outcomes] == [1, 1, 1, 1]
         for each, word in zip(outcomes, ("there already", "no user", "no JSON list", "No such file"), strict=True):
             assert word in each.err
+        assert {each.out for each in outcomes} == {""}
         assert not (tmp_path / "new.json").exists()
 
     def test_a_file_of_which_nothing_could_be_read_is_a_failure(
