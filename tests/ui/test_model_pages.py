@@ -356,7 +356,7 @@ class TestFinding:
         tab = await ada.at(f"/models/find/{REPO}")
         await until(lambda: _says(tab, " 4k context") or _says(tab, " context for"))
         assert any(re.fullmatch(r" About [\d,.]+ tok/s\.", each) for each in _texts(tab))
-        assert _says(tab, "Reckoned from the weights that each token reads")
+        assert _says(tab, "Estimated from the weights read for each token")
         click(tab, "Get")
         await until(lambda: len(_models(home.services)) == 1)
         await until(lambda: "Installed" in [

@@ -61,7 +61,7 @@ get-named = Get { $model }
 get-installed = Installed
 get-held = Paused
 
-fit-unknown-format = Only of GGUF files it is known beforehand whether they fit.
+fit-unknown-format = Only for GGUF files can it be told beforehand whether they fit.
 fit-fits = Fits:
 fit-tight = Tight:
 fit-too-big = Too big:
