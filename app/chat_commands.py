@@ -1,4 +1,5 @@
-"""`inglenook export` and `inglenook import`: a person's chats as files. They work on the data folder itself.
+"""`inglenook export` and `inglenook import`: a person's chats as files. They work on the data folder itself, and tell a
+server that runs on it.
 
 Part of `app.cli`, which explains exit codes and late imports.
 """
@@ -7,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
@@ -73,12 +75,18 @@ def import_chats(
     """
     from app.names import in_plain
 
-    result = _with_owner(data_dir, user, lambda services, owner: services.imports.read_here(owner.id, file))
+    async def read(services: Services, owner: User) -> Import:
+        result = await services.imports.read_here(owner.id, file)
+        await _tell_changed(services, owner)
+        return result
+
+    result = _with_owner(data_dir, user, read)
     for skipped in result.skipped:
         where = ", ".join(filter(None, [skipped.file, f"entry {skipped.position}" if skipped.position else ""]))
         line = f"skipped: {where}: {skipped.title or 'without a title'}: {skipped.reason}"
         print(in_plain(line), file=sys.stderr)
-    print(_sentence(result))
+    if not result.problem or any(result.counts.values()):       # else there is only the problem to tell
+        print(_sentence(result))
     if result.problem:
         print(f"inglenook: {in_plain(result.problem)}", file=sys.stderr)
     if result.problem or (result.num_skipped and not any(result.counts.values())):
@@ -88,6 +96,16 @@ def import_chats(
 def _sentence(result: Import) -> str:
     counts = ", ".join(f"{number:,} {name}" for name, number in result.counts.items())
     return f"{counts}, {result.num_skipped:,} skipped."
+
+
+async def _tell_changed(services: Services, owner: User) -> None:
+    """The pages that they have open. Where the server cannot be told, the chats are there all the same."""
+    from app.errors import AppError
+    from app.people_desk import Office
+
+    with suppress(AppError):
+        async with Office(services.settings, services.db, services.accounts).desk() as desk:
+            await desk.tell_chats_changed(owner)
 
 
 def _with_owner(data_dir: Path | None, name: str, work: Callable[[Services, User], Awaitable[T]]) -> T:

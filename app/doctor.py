@@ -144,7 +144,7 @@ def _server(settings: Settings, findings: Findings) -> Iterator[str]:
         try:
             Instance.claim(settings.data_dir).release()
         except AlreadyRunning as running:
-            yield str(running)
+            yield running.fact
             return
     try:
         listen(settings).close()
@@ -160,6 +160,7 @@ def _back_end(settings: Settings, findings: Findings) -> Iterator[str]:
     if spec is None:
         yield "no model to try"
         return
+    yield f"trying     {spec.path.name}, as a start would: this takes some seconds"
     try:
         limits = replace(
             SMALLEST_LOAD, kv_type=settings.kv_type, gpu_layers=settings.gpu_layers, main_gpu=settings.main_gpu

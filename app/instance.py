@@ -46,9 +46,8 @@ class AlreadyRunning(Exception):
     def __init__(self, data_dir: Path, note: Note | None) -> None:
         self.note = note
         who = f" (process {note.pid}{f', {note.url}' if note.url else ''})" if note else ""
-        super().__init__(
-            f"Inglenook runs already on {data_dir}{who}. Use that one, end it first, or choose another --data-dir."
-        )
+        self.fact = f"Inglenook runs already on {data_dir}{who}."       # which is as it should be for who only looks
+        super().__init__(f"{self.fact} Use that one, end it first, or choose another --data-dir.")
 
 
 class Instance:

@@ -1,5 +1,5 @@
-"""Where a command brings its wishes about people and their keys: to the server that runs on this data folder, so that
-what ends there ends at once and open pages show it; else to the data folder itself. Part of the command line.
+"""Where a command brings its wishes about people, their keys and chats: to the server that runs on this data folder, so
+that what ends there ends at once and open pages show it; else to the data folder itself. Part of the command line.
 
 The server does what one admin may do to another person. What concerns the only admin themselves (a password that they
 forgot) it would not do for them: that is done here, and the door of the server finds it out within seconds.
@@ -35,6 +35,7 @@ class Desk(Protocol):
     async def remove(self, user: User) -> None: ...
     async def revoke_key(self, key: ApiKey) -> None: ...
     async def tell_changed(self) -> None: ...
+    async def tell_chats_changed(self, user: User) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +103,9 @@ class _Here:
     async def tell_changed(self) -> None:
         """There is nobody to tell."""
 
+    async def tell_chats_changed(self, user: User) -> None:
+        """Likewise."""
+
 
 class _Server:
     def __init__(self, server: RunningServer) -> None:
@@ -128,3 +132,6 @@ class _Server:
 
     async def tell_changed(self) -> None:
         await self._ask("POST", "/accounts/changed")
+
+    async def tell_chats_changed(self, user: User) -> None:
+        await self._ask("POST", f"/accounts/{user.id}/chats/changed")

@@ -61,6 +61,7 @@ class Rough:
     weight_bytes: int
     num_parameters: int
     context_tokens: int
+    bytes_per_token: int = 0    # as of `Fit`
 
     @property
     def facts(self) -> ModelFacts:
@@ -105,7 +106,10 @@ async def guess(roughs: Sequence[Rough], limits: LoadLimits, *, reclaimable_byte
         _, gpu = await choose_gpu(limits)
     except ModelLoadError as error:
         return [Fit(verdict=Verdict.UNKNOWN, reason=error.sentence) for _ in roughs]
-    return [_judged(rough.facts, machine, limits, gpu, GUESSED_LAYERS) for rough in roughs]
+    return [
+        replace(_judged(rough.facts, machine, limits, gpu, GUESSED_LAYERS), bytes_per_token=rough.bytes_per_token)
+        for rough in roughs
+    ]
 
 
 async def _machine(reclaimable_bytes: int) -> Machine:

@@ -6,7 +6,7 @@ Whoever began them was checked then: these functions ask for no person.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypedDict, Unpack
+from typing import Any, NamedTuple, TypedDict, Unpack
 
 from sqlalchemy import bindparam, update
 from sqlmodel import Session, col, select
@@ -33,25 +33,36 @@ class AnswerStats(TypedDict, total=False):
     first_message_id: str | None
 
 
+class SoFar(NamedTuple):
+    """Of an answer that is being written: its text, and the figures to which those of a continuation are added."""
+
+    content: str
+    reasoning: str = ""
+    completion_tokens: int | None = None
+    time_to_first_token_s: float | None = None
+    duration_s: float | None = None
+    reasoning_s: float | None = None
+
+
 _SAVE_PROGRESS = (
     update(Message)
     .where(col(Message.id) == bindparam("row_id"), col(Message.status) == MessageStatus.STREAMING)
-    .values(content=bindparam("text"), reasoning=bindparam("thought"))
+    .values({name: bindparam(f"new_{name}") for name in SoFar._fields})
 )
 
 
-def save_progress(session: Session, texts: Mapping[str, tuple[str, str]]) -> set[str]:
-    """(The text so far, the thought) of each, by id. Of those that it gives, gone or ended, nothing is written."""
-    rows = [
-        {"row_id": message_id, "text": storable(content), "thought": storable(reasoning)}
-        for message_id, (content, reasoning) in texts.items()
-    ]
+def save_progress(session: Session, answers: Mapping[str, SoFar]) -> set[str]:
+    """Each, by id. Of those that it gives, gone or ended, nothing is written."""
+    rows = []
+    for message_id, each in answers.items():
+        kept = each._replace(content=storable(each.content), reasoning=storable(each.reasoning))._asdict()
+        rows.append({"row_id": message_id, **{f"new_{name}": value for name, value in kept.items()}})
     num_saved = session.connection().execute(_SAVE_PROGRESS, rows).rowcount
     if num_saved == len(rows):
         return set()
-    written = select(Message.id).where(col(Message.id).in_(texts), Message.status == MessageStatus.STREAMING)
+    written = select(Message.id).where(col(Message.id).in_(answers), Message.status == MessageStatus.STREAMING)
     left: set[str] = set(session.exec(written).all())
-    return texts.keys() - left
+    return answers.keys() - left
 
 
 def finish(

@@ -5,6 +5,7 @@
     DELETE /accounts/{id}                   {name}: theirs, once more, for all that is theirs goes
     DELETE /accounts/{id}/keys/{key_id}
     POST   /accounts/changed                something was changed beside the server: open pages look again
+    POST   /accounts/{id}/chats/changed     likewise, of their chats
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from fastapi.responses import Response
 from app.api.dependencies import Admin, JsonObject, ServicesOf, text_in
 from app.errors import InvalidInput, NotFound
 from app.language import Said
+from app.services.changes import Change
 from store.tables import UserRole
 
 router = APIRouter(include_in_schema=False, prefix="/accounts")
@@ -33,6 +35,12 @@ async def add(services: ServicesOf, admin: Admin, body: JsonObject) -> dict[str,
 @router.post("/changed", status_code=DONE)
 async def changed(services: ServicesOf, admin: Admin) -> Response:
     await services.people.look_again(admin.id)
+    return Response(status_code=DONE)
+
+
+@router.post("/{user_id}/chats/changed", status_code=DONE)
+async def chats_changed(services: ServicesOf, _admin: Admin, user_id: str) -> Response:
+    services.changes.announce(user_id, Change("import"))
     return Response(status_code=DONE)
 
 

@@ -23,7 +23,7 @@ log = structlog.get_logger(__name__)
 
 
 class Progress:
-    """Writes the texts so far of all answers of one database, SAVE_INTERVAL_S after the first change since last time.
+    """Writes what there is so far of all answers of a database, SAVE_INTERVAL_S after the first change since last time.
 
     Together: a transaction costs a millisecond of the processor, however many rows it has.
     """
@@ -55,13 +55,13 @@ class Progress:
 
     async def _save(self) -> None:
         savers, self._changed = self._changed, {}
-        texts = {each: (saver.generation.text, saver.generation.reasoning) for each, saver in savers.items()}
+        answers_so_far = {each: _so_far(saver.generation) for each, saver in savers.items()}
         gone: set[str] = set()
         try:
-            if texts:
-                gone = await self.db.run(answers.save_progress, texts)
+            if answers_so_far:
+                gone = await self.db.run(answers.save_progress, answers_so_far)
         except StoreError:
-            log.warning("the texts so far could not be saved", num_answers=len(texts), exc_info=True)
+            log.warning("the texts so far could not be saved", num_answers=len(answers_so_far), exc_info=True)
             for saver in savers.values():
                 self.touch(saver)
         finally:
@@ -98,6 +98,14 @@ class AnswerSaver:
             reasoning=generation.reasoning,
             **_columns(generation, error),
         )
+
+
+def _so_far(generation: Generation) -> answers.SoFar:
+    stats = generation.stats
+    return answers.SoFar(
+        generation.text, generation.reasoning, stats.completion_tokens, stats.time_to_first_token_s, stats.duration_s,
+        stats.reasoning_s,
+    )
 
 
 def _columns(generation: Generation, error: str | None) -> answers.AnswerStats:

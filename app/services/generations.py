@@ -125,7 +125,8 @@ class GenerationService:
         clock = asyncio.get_running_loop().time
         started_s = clock()
         stats = generation.stats
-        spent_s = stats.duration_s or 0.0
+        is_continued = stats.time_to_first_token_s is not None      # then only its writing adds to the figures, no wait
+        spent_s = (stats.duration_s or 0.0) if is_continued else 0.0
         pace = self._paces[generation.model_id]
         async with self._engines.acquire(generation.model_id) as engine:
             fitted = await self._fitted(engine, generation, question, saver)
@@ -139,7 +140,8 @@ class GenerationService:
                         begun_s = clock()
                     if delta.num_tokens and first_token_s is None:
                         first_token_s = clock()
-                    self._take(generation, delta, spent_s + clock() - started_s)
+                    counted_from_s = first_token_s if is_continued else started_s
+                    self._take(generation, delta, spent_s + (clock() - counted_from_s if counted_from_s else 0.0))
                     saver.touch()
             if first_token_s is not None and stats.prompt_tokens is not None:
                 pace.learn_reading(stats.prompt_tokens - (stats.cached_tokens or 0), first_token_s - begun_s)
@@ -238,7 +240,7 @@ class GenerationService:
 
 
 def _stats_so_far(answer: Message) -> GenerationStats:
-    """Of an answer that is continued: its figures are those of all its stretches together."""
+    """Of an answer that is continued: its figures are those of all its stretches, without the waits between them."""
     return GenerationStats(
         completion_tokens=answer.completion_tokens or 0,
         reasoning_s=answer.reasoning_s if answer.content else None,

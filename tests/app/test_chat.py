@@ -227,6 +227,31 @@ async def test_stop_saves_what_is_there_and_continue_goes_on_from_it(
     assert await texts(services, user_id, sent.conversation_id) == ["Count", whole.content]
 
 
+async def test_what_a_continued_answer_waits_for_its_next_word_is_none_of_its_writing(
+    services: Services, user_id: str, gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent = await services.chat.send(user_id, None, "Count", model_id="slow")
+    generation = services.generations.get(sent.answer_id)
+    assert generation is not None
+    gate.allow(12)
+    await written(generation, 10)
+    await asyncio.to_thread(gate.wait_until_held)
+    await services.chat.stop(user_id, sent.answer_id)
+    first = await stored(services, sent)
+    await services.chat.continue_answer(user_id, sent.answer_id)
+    going_on = services.generations.get(sent.answer_id)
+    assert going_on is not None
+    await until(lambda: going_on.state is GenerationState.WAITING)
+    loop, wait_s = asyncio.get_running_loop(), 20.0
+    real_time = loop.time
+    monkeypatch.setattr(loop, "time", lambda: real_time() + wait_s)
+    gate.open()
+    whole = await ended(services, sent)
+    assert whole.time_to_first_token_s == first.time_to_first_token_s
+    assert whole.duration_s is not None and first.duration_s is not None
+    assert first.duration_s < whole.duration_s < first.duration_s + wait_s
+
+
 async def test_a_thought_is_kept_beside_the_answer_and_begun_anew_where_no_answer_came_of_it(
     services: Services, user_id: str, shelf: Shelf
 ) -> None:
@@ -365,7 +390,7 @@ async def test_what_a_crash_left_is_interrupted_at_the_next_start(services: Serv
     from store import answers, messages
 
     turn = await services.db.run(messages.start_conversation, user_id, "Title", "Hi", model_id="parrot")
-    await services.db.run(answers.save_progress, {turn.answer.id: ("Half an ans", "")})
+    await services.db.run(answers.save_progress, {turn.answer.id: answers.SoFar("Half an ans")})
     await services.start()
     answer = await services.chat.message(user_id, turn.answer.id)
     assert (answer.status, answer.content) == (MessageStatus.INTERRUPTED, "Half an ans")
@@ -380,7 +405,10 @@ async def test_the_text_is_saved_while_it_is_written(
     async with asyncio.timeout(60):
         while len((await stored(services, sent)).content) < 10:
             pass
-    assert (await stored(services, sent)).status is MessageStatus.STREAMING
+    so_far = await stored(services, sent)
+    assert so_far.status is MessageStatus.STREAMING
+    assert so_far.completion_tokens == len(so_far.content), "which a crash leaves, and a continuation is added to"
+    assert 0.0 < (so_far.time_to_first_token_s or 0.0) <= (so_far.duration_s or 0.0)
     gate.open()
     assert (await ended(services, sent)).content == COUNTING
 

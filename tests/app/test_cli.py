@@ -19,7 +19,9 @@ from typing import Any
 import httpx
 import pytest
 
-from app import cli
+from app import cli, doctor
+from app.instance import Instance
+from app.settings import Settings
 from tests.app.command_line import Inglenook
 from tests.app.elsewhere import chatgpt_conversation, write_json, zipped
 from tests.engine.tiny_gguf import write_tiny_gguf
@@ -90,6 +92,7 @@ class TestChats:
         assert [each.exit_code for each in outcomes] == [1, 1, 1, 1]
         for each, word in zip(outcomes, ("there already", "no user", "no JSON list", "No such file"), strict=True):
             assert word in each.err
+        assert {each.out for each in outcomes} == {""}
         assert not (tmp_path / "new.json").exists()
 
     def test_a_file_of_which_nothing_could_be_read_is_a_failure(
@@ -455,6 +458,14 @@ class TestDoctor:
         outcome = inglenook("doctor")
         assert outcome.exit_code == 1
         assert "MEND  This file is not a database" in outcome.out
+
+    def test_a_server_that_runs_is_no_fault_and_asks_for_no_mending(self, data_dir: Path) -> None:
+        settings, findings = Settings.load(data_dir=data_dir), doctor.Findings()
+        with Instance.claim(data_dir):
+            settings.database_path.touch()
+            (told,) = doctor._server(settings, findings)
+        assert told == f"Inglenook runs already on {data_dir} (process {os.getpid()})."
+        assert findings.problems == []
 
 
 @pytest.mark.slow

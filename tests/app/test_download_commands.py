@@ -50,7 +50,7 @@ class TestAlone:
         done = inglenook("models", "files", REPO)
         assert done.exit_code == 0
         assert re.search(r"^Q4_K_M +0\.\d MB +1 +fits +8 +4,096 +about \d+$", done.out, re.MULTILINE)
-        assert done.err.startswith("For one person at a time. Reckoned from the weights that each token reads")
+        assert done.err.startswith("For one person at a time. Estimated from the weights read for each token")
 
     def test_pull_says_whether_it_fits_and_ends_with_the_model(
         self, inglenook: Inglenook, birds: Hub, data_dir: Path
@@ -59,7 +59,7 @@ class TestAlone:
         assert (done.exit_code, done.out) == (0, f"{REPO}:Q4_K_M is there, as parrot-q4_k_m.\n")
         assert f"{REPO}:Q4_K_M, 0.4 MB, commit {birds.repos[REPO].commit[:12]}.\n" in done.err
         assert "It fits: 8 people at once with 4,096 tokens of context each" in done.err
-        assert re.search(r"^About \d+ tok/s\. Reckoned from", done.err, re.MULTILINE)
+        assert re.search(r"^About \d+ tok/s\. Estimated from", done.err, re.MULTILINE)
         (file,) = (data_dir / "models").rglob("*.gguf")
         assert file.read_bytes() == tiny_model()
         assert "parrot-q4_k_m" in inglenook("models", "list").out

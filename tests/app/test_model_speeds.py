@@ -76,11 +76,11 @@ async def test_what_it_has_written_here_says_more_than_any_reckoning(
     model = await _tiny(services, tmp_path / "a.gguf")
     await _answered(services, user_id, model, 5, 5, 5, 5, version="another file of that name")
     speed = await services.model_speeds.of(model)
-    assert speed is not None and "Reckoned" in speed.rests_on
+    assert speed is not None and "Estimated" in speed.rests_on
     await _answered(services, user_id, model, 40, 44, 48)
     speed = await services.model_speeds.of(model)
     assert speed is not None
-    assert (speed.told, speed.rests_on) == (44, "Measured: 3 answers that it has written here of late.")
+    assert (speed.told, speed.rests_on) == (44, "Measured from the latest 3 answers it has written here.")
 
 
 async def test_what_was_measured_of_this_very_file_counts_until_it_has_answered(
@@ -92,7 +92,7 @@ async def test_what_was_measured_of_this_very_file_counts_until_it_has_answered(
         run_of(model.id, levels=(4,), id="many", model_version=version_of(model)),
     ])
     speed = await services.model_speeds.of(model)
-    assert speed is not None and "Reckoned" in speed.rests_on
+    assert speed is not None and "Estimated" in speed.rests_on
     await services.db.run(benchmarks.add, [run_of(model.id, id="alone", model_version=version_of(model))])
     speed = await services.model_speeds.of(model)
     assert speed is not None
@@ -240,4 +240,4 @@ async def test_the_starter_is_foretold_by_its_weights_and_told_by_what_it_has_wr
         expected_tokens_per_s(num_bytes, kept["bytes_per_s"], inspect_machine().num_cores), rel=0.001
     )
     assert told.tokens_per_s == median(written)
-    assert told.rests_on == f"Measured: {LEAST_ANSWERS} answers that it has written here of late."
+    assert told.rests_on == f"Measured from the latest {LEAST_ANSWERS} answers it has written here."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import httpx
 import pytest
@@ -13,6 +14,7 @@ from app.services.changes import Change
 from app.services.endings import Ending
 from store.tables import User, UserRole
 from tests.app.command_line import Inglenook
+from tests.app.elsewhere import chatgpt_conversation, write_json
 from tests.app.house import PASSWORD, House, Person
 
 
@@ -81,6 +83,23 @@ class TestBesideAServer:
             assert Change("people") in heard, command
         assert "Nora" not in {user.name for user in beside.do(beside.services.accounts.list_users())}
 
+    def test_the_pages_of_whose_chats_come_from_a_file_hear_of_it(
+        self, inglenook: Inglenook, beside: House, tmp_path: Path
+    ) -> None:
+        cleo, dan = beside.person("Cleo Beside"), beside.person("Dan Beside")
+        source = write_json(tmp_path / "elsewhere.json", [chatgpt_conversation("c1")])
+        hers: list[Change] = []
+        his: list[Change] = []
+
+        async def watch() -> None:
+            beside.services.changes.watch(cleo.user_id, hers.append)
+            beside.services.changes.watch(dan.user_id, his.append)
+
+        beside.do(watch())
+        done = inglenook("import", str(source), "--user", cleo.name)
+        assert (done.exit_code, done.out) == (0, "1 added, 0 updated, 0 known, 0 skipped.\n")
+        assert Change("import") in hers and Change("import") not in his
+
     def test_what_ends_ends_at_once_and_the_sign_in_page_says_why(self, inglenook: Inglenook, beside: House) -> None:
         carl = beside.person("Carl Beside")
         ended: list[tuple[str, str | None]] = []
@@ -124,6 +143,7 @@ class TestBesideAServer:
 ROUTES = [
     ("POST", "/accounts", {"name": "Mallory", "password": "", "role": "admin"}),
     ("POST", "/accounts/changed", None),
+    ("POST", "/accounts/{id}/chats/changed", None),
     ("PUT", "/accounts/{id}/password", {"password": ""}),
     ("PUT", "/accounts/{id}/role", {"role": "admin"}),
     ("PUT", "/accounts/{id}/active", {"active": False}),

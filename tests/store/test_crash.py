@@ -34,7 +34,7 @@ turn = db.run_sync(messages.start_conversation, user.id, "Counting", "Count!", m
 n = 0
 while True:
     n += 1
-    assert not db.run_sync(answers.save_progress, {{turn.answer.id: (str(n), "")}})
+    assert not db.run_sync(answers.save_progress, {{turn.answer.id: answers.SoFar(str(n))}})
     if n % 5 == 0:
         assert db.run_sync(messages.edit_turn, user.id, turn.user_message.id, f"Count! {{n}}", model_id=None)
     print(n, flush=True)

@@ -138,7 +138,8 @@ def test_nothing_is_appended_to_an_answer_that_is_being_written(session: Session
 def test_progress_is_saved_until_the_answer_ends(session: Session, anna: User) -> None:
     answer = messages.start_conversation(session, anna.id, "Greetings", "Hello?", model_id="m").answer
     other = messages.start_conversation(session, anna.id, "Greetings", "Hi?", model_id="m").answer
-    assert answers.save_progress(session, {answer.id: ("Hel", "Say hello."), other.id: ("Hi", "")}) == set()
+    so_far = {answer.id: answers.SoFar("Hel", "Say hello."), other.id: answers.SoFar("Hi")}
+    assert answers.save_progress(session, so_far) == set()
     session.refresh(answer)
     assert (answer.content, answer.reasoning, answer.status) == ("Hel", "Say hello.", MessageStatus.STREAMING)
     assert answers.finish(
@@ -146,7 +147,7 @@ def test_progress_is_saved_until_the_answer_ends(session: Session, anna: User) -
         model_version="m.gguf 98 MB", prompt_tokens=12, cached_tokens=4, completion_tokens=2, duration_s=0.5,
     )
     assert (answer.content, answer.status, answer.prompt_tokens) == ("Hello", MessageStatus.STOPPED, 12)
-    texts = {answer.id: ("late", ""), "nobody": ("", ""), other.id: ("Hi!", "")}
+    texts = {answer.id: answers.SoFar("late"), "nobody": answers.SoFar(""), other.id: answers.SoFar("Hi!")}
     assert answers.save_progress(session, texts) == {answer.id, "nobody"}
     for each in (answer, other):
         session.refresh(each)
@@ -175,7 +176,7 @@ def test_an_ended_answer_can_go_on(session: Session, anna: User) -> None:
 def test_after_a_crash_what_was_being_written_is_interrupted_with_its_text(session: Session, anna: User) -> None:
     done = start(session, anna).answer
     cut = messages.start_conversation(session, anna.id, "Greetings", "Hello?", model_id="m").answer
-    answers.save_progress(session, {cut.id: ("Hel", "")})
+    answers.save_progress(session, {cut.id: answers.SoFar("Hel")})
     session.refresh(cut)
     assert answers.interrupt_streaming(session) == 1
     assert (cut.content, cut.status) == ("Hel", MessageStatus.INTERRUPTED)

@@ -89,7 +89,7 @@ def test_a_new_title_replaces_the_old_one(session: Session, anna: User) -> None:
 
 def test_an_answer_is_indexed_when_it_ends_not_while_it_is_written(session: Session, anna: User) -> None:
     answer = messages.start_conversation(session, anna.id, "a", "?", model_id=None).answer
-    answers.save_progress(session, {answer.id: ("Paris is", "")})
+    answers.save_progress(session, {answer.id: answers.SoFar("Paris is")})
     assert find(session, anna, "paris") == []
     answers.finish(session, answer.id, MessageStatus.STOPPED, content="Paris is nice")
     assert titles(find(session, anna, "paris nice")) == ["a"]
@@ -100,7 +100,7 @@ def test_an_answer_that_goes_on_is_found_by_its_new_end_and_once(session: Sessio
     answers.finish(session, answer.id, MessageStatus.STOPPED, content="Paris is")
     messages.reopen_answer(session, anna.id, answer.id)
     session.flush()
-    answers.save_progress(session, {answer.id: ("Paris is nice", "")})
+    answers.save_progress(session, {answer.id: answers.SoFar("Paris is nice")})
     assert titles(find(session, anna, "paris")) == ["a"]
     assert find(session, anna, "nice") == []
     answers.finish(session, answer.id, MessageStatus.COMPLETE, content="Paris is nice")
@@ -110,7 +110,7 @@ def test_an_answer_that_goes_on_is_found_by_its_new_end_and_once(session: Sessio
 
 def test_what_a_crash_interrupted_is_found(session: Session, anna: User) -> None:
     answer = messages.start_conversation(session, anna.id, "a", "?", model_id=None).answer
-    answers.save_progress(session, {answer.id: ("Paris is", "")})
+    answers.save_progress(session, {answer.id: answers.SoFar("Paris is")})
     answers.interrupt_streaming(session)
     assert titles(find(session, anna, "paris")) == ["a"]
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from app.language import LOCALES
+from app.language import LOCALES, languages
 from ui.theme import ASSETS
 
 ROOT = ASSETS.parent
@@ -78,6 +78,19 @@ def test_every_message_that_is_asked_for_is_there() -> None:
 def test_one_thing_has_one_word(code: str, other_words: str) -> None:
     lines = [line for file in (LOCALES / code).glob("*.ftl") for line in file.read_text(encoding="utf-8").splitlines()]
     assert [line for line in lines if re.search(other_words, line)] == []
+
+
+def test_english_is_in_the_order_of_english() -> None:
+    odd = r"bytes says\.|\d\w? say\.|With it they|, and that is told|holds at once|stay their own|\b(Of|By) which "
+    lines = [line for file in (LOCALES / "en").glob("*.ftl") for line in file.read_text(encoding="utf-8").splitlines()]
+    assert [line for line in lines if re.search(odd, line)] == []
+
+
+@pytest.mark.parametrize(
+    ("code", "condition"), [("en", "if the server still runs"), ("de", "falls der Server noch läuft")]
+)
+def test_a_page_without_a_connection_claims_nothing_of_the_server(code: str, condition: str) -> None:
+    assert condition in languages()[code]("connection-again")
 
 
 def test_the_command_line_has_the_same_words() -> None:

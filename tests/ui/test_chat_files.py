@@ -9,9 +9,11 @@ import pytest
 from nicegui.element import Element
 from nicegui.testing import User
 
+from app.services.imports import Import
 from tests.app.elsewhere import chatgpt_conversation
 from tests.ui.conftest import Home, Person
 from tests.ui.using import click, elements, one, trigger, until
+from ui.components.answer import Answer
 from ui.components.file_drop import FileDrop
 from ui.components.thread import Thread
 
@@ -30,6 +32,12 @@ async def _pieces(data: bytes) -> AsyncIterator[bytes]:
 async def _bring(home: Home, person: Person, entries: list[object]) -> None:
     data = json.dumps(entries).encode()
     await home.services.imports.receive(person.id, "chats.json", _pieces(data), num_bytes=len(data))
+
+
+def _latest(home: Home, person: Person) -> Import:
+    latest = home.services.imports.latest(person.id)
+    assert latest is not None
+    return latest
 
 
 async def test_every_tab_sees_the_end_of_an_import_and_what_was_skipped(home: Home, ada: Person, ben: Person) -> None:
@@ -52,6 +60,21 @@ async def test_a_running_import_is_shown_to_who_comes_later_and_can_be_cancelled
     assert one(tab, FileDrop)._props["busy"] is True
     click(tab, "Cancel")
     await until(lambda: "Cancelled." in _texts(tab))
+
+
+async def test_an_open_chat_shows_what_an_import_has_added_to_it(home: Home, ada: Person) -> None:
+    whole = chatgpt_conversation()
+    part = chatgpt_conversation() | {"current_node": "a1"}
+    part["mapping"]["a1"]["children"] = []
+    for later in ("q2", "v1", "v2", "a3"):
+        del part["mapping"][later]
+    await _bring(home, ada, [part])
+    await until(lambda: not _latest(home, ada).is_running)
+    (chat,) = await home.services.conversations.list_recent(ada.id)
+    tab = await ada.at(f"/c/{chat.id}")
+    assert len(elements(tab, Answer)) == 1
+    await _bring(home, ada, [whole])
+    await until(lambda: len(elements(tab, Answer)) == 2)
 
 
 async def test_only_an_admin_is_told_which_setting_limits_the_size(ada: Person, ben: Person) -> None:

@@ -28,6 +28,7 @@ async def test_without_the_link_setup_says_where_it_is(home: Home) -> None:
         for path in ("/", "/login"):
             assert (await browser.get(path)).headers["location"] == "/setup"
         page = await browser.get("/setup")
+        assert "/setup?token=…</code>" in page.text and "…</code>." not in page.text, "which reads as four dots"
         assert page.status_code == 200
         assert "Look at the terminal" in page.text
         assert "<form" not in page.text

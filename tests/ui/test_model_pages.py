@@ -14,6 +14,7 @@ from nicegui.testing import User
 from app.services.container import Services
 from app.services.download_status import DownloadStatus
 from app.services.model_settings import ModelSettings
+from app.services.model_speeds import Rate
 from app.services.models import STARTER_ID
 from app.services.setup import ChatSetup
 from app.services.starters import recommended, starters
@@ -265,11 +266,28 @@ class TestStarters:
 
         def best(limit_bytes: int, good: Fit) -> list[str]:
             judged = [(each, good if each.size_bytes < limit_bytes else too_big) for each in starters()]
-            return [starter.name for starter, _ in recommended(judged)]
+            return [starter.name for starter, _ in recommended(judged, {})]
 
         assert best(7 * GIB, fits) == ["Qwen3 4B", "SmolLM3 3B", "Granite 3.3 2B"]      # 8B is slow on a processor
         assert best(7 * GIB, on_gpu)[0] == "Qwen3 8B"
         assert best(0, fits) == ["Qwen3 0.6B"]
+
+    def test_the_best_one_is_one_that_this_machine_writes_with_as_quickly_as_people_read(self) -> None:
+        fits = Fit(verdict=Verdict.FITS)
+
+        def best(bandwidth_bytes_per_s: float, num_cores: int = 2) -> list[str]:
+            rate = Rate(bandwidth_bytes_per_s, num_cores)
+            judged = [(each, fits) for each in starters()]
+            speeds = {each.id: rate.speed(each.rough.bytes_per_token) for each in starters()}
+            return [starter.name for starter, _ in recommended(judged, speeds)]
+
+        assert best(5.6e9) == ["Qwen3 0.6B"]                # gpt-oss, of which a token reads 2.1 GB, writes 3 a second
+        assert best(1e9) == ["Qwen3 0.6B"]                  # which is too slow, too, but the fastest
+        assert best(30e9, num_cores=4) == ["Qwen3 30B A3B", "gpt-oss 20B", "Qwen3 4B"]      # 8B writes 6 a second
+
+    def test_of_a_mixture_the_parameters_that_are_read_count(self) -> None:
+        mixture = next(each for each in starters() if each.id == "gpt-oss-20b")
+        assert mixture.rough.bytes_per_token == pytest.approx(12.1e9 * 3.6 / 20.9, rel=0.01)
 
 
 class TestCard:
@@ -319,6 +337,7 @@ class TestFinding:
         await until(lambda: "Parrot" in _texts(tab))
         assert _says(tab, "Good to begin with")
         assert any(each in _texts(tab) for each in ("Fits:", "Tight:", "Too big:"))
+        assert any(re.fullmatch(r" About [\d,.]+ tok/s\.", each) for each in _texts(tab)), "of what to begin with"
         box = next(each for each in elements(tab, Element) if each.props.get("type") == "search")
         trigger(box, "input", "nobody")
         trigger(box, "input", "parr")
@@ -337,7 +356,7 @@ class TestFinding:
         tab = await ada.at(f"/models/find/{REPO}")
         await until(lambda: _says(tab, " 4k context") or _says(tab, " context for"))
         assert any(re.fullmatch(r" About [\d,.]+ tok/s\.", each) for each in _texts(tab))
-        assert _says(tab, "Reckoned from the weights that each token reads")
+        assert _says(tab, "Estimated from the weights read for each token")
         click(tab, "Get")
         await until(lambda: len(_models(home.services)) == 1)
         await until(lambda: "Installed" in [

@@ -80,7 +80,7 @@ async def test_somebody_is_added_with_a_password_that_is_shown_once(home: Home, 
     tab, other = await ada.at("/people"), await ada.at("/people")
     await tab.should_see("2 people")
     click(tab, "Add a person")
-    await tab.should_see("With it they sign in.")
+    await tab.should_see("The name they sign in with.")
     fill(tab, "Name", "ben")
     submit(tab)
     await until(lambda: "This name is taken. Choose another." in texts(tab))

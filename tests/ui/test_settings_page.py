@@ -145,10 +145,10 @@ async def test_an_admin_says_what_holds_for_all_models(home: Home, ada: Person) 
     trigger(form, "submit")
     await until(lambda: "Give a number of MiB above 0, or leave it empty." in _texts(tab))
     trigger(_native(tab, "Downloads at most, in MiB a second"), "change", "2.5")
-    trigger(_native(tab, "Hours of downloads"), "change", "at night")
+    trigger(_native(tab, "Download hours"), "change", "at night")
     trigger(form, "submit")
     await until(lambda: any(each.startswith("Write hours as 22:00-06:00") for each in _texts(tab)))
-    trigger(_native(tab, "Hours of downloads"), "change", "22 – 6")
+    trigger(_native(tab, "Download hours"), "change", "22 – 6")
     click(tab, "Shared cache")
     trigger(next(each for each in form.descendants() if each.props.get("role") == "switch"), "click")
     trigger(form, "submit")
@@ -162,7 +162,7 @@ async def test_a_budget_that_a_flag_gives_stays_where_none_is_set_here(home: Hom
     home.services.engines.budget_bytes = 5 << 30
     tab = await ada.at("/settings")
     form = next(each for each in elements(tab, Element) if each.tag == "form" and "nk-settings" in each.classes)
-    trigger(_native(tab, "Hours of downloads"), "change", "22:00-06:00")
+    trigger(_native(tab, "Download hours"), "change", "22:00-06:00")
     trigger(form, "submit")
     await until(lambda: "Saved." in _texts(tab))
     assert home.services.engines.budget_bytes == 5 << 30
@@ -170,4 +170,4 @@ async def test_a_budget_that_a_flag_gives_stays_where_none_is_set_here(home: Hom
 
 async def test_rules_of_models_are_for_admins(ben: Person) -> None:
     tab = await ben.at("/settings")
-    assert "Hours of downloads" not in _texts(tab)
+    assert "Download hours" not in _texts(tab)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from app.hub.client import FoundModel
 from app.services.container import Services
 from app.services.hub import rough_of
+from app.services.model_speeds import Speed
 from app.services.starters import Starter
 from engine.fit import Fit, Verdict
 from ui.components.elements import icon, tag
@@ -17,7 +18,9 @@ from ui.models.names import repo_name, repo_owner
 from ui.words import number, size, when
 
 
-def starter_row(services: Services, starter: Starter, fit: Fit, *, is_recommended: bool) -> GetButton:
+def starter_row(
+    services: Services, starter: Starter, fit: Fit, speed: Speed | None, *, is_recommended: bool
+) -> GetButton:
     with tag("div", "nk-hub"):
         with tag("div"):
             with tag("span", "nk-name"):
@@ -29,7 +32,7 @@ def starter_row(services: Services, starter: Starter, fit: Fit, *, is_recommende
                     tag("span", "nk-tag nk-tag-good", t("find-best"))
             tag("p", "nk-desc", t(f"starter-{starter.id}"))
             with tag("div", "nk-facts-line"):
-                fit_line(fit, is_guess=True)
+                fit_line(fit, is_guess=True, speed=speed)
             problem = tag("div")
         with tag("div", "nk-get"):
             tag("span", "nk-size nk-num", size(starter.size_bytes))

@@ -220,7 +220,7 @@ class ChatPage:
     def _on_change(self, change: Change) -> None:
         if change.kind in ("downloads", "benchmarks", "people", "role"):        # nothing here shows it but the frame
             return
-        is_here = self._wanted_id is not None and self._wanted_id == change.conversation_id
+        is_here = self._wanted_id is not None and (change.kind == "import" or self._wanted_id == change.conversation_id)
         is_general = change.kind in ("models", "library")
         self._mark_stale(change.kind if is_general else "thread" if is_here else "list")
 

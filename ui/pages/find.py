@@ -206,7 +206,8 @@ class FindPage:
     async def _show_starters(self) -> None:
         known = starters()
         judged = list(zip(known, await self._services.hub.guess([each.rough for each in known]), strict=True))
-        best = recommended(judged)
+        speeds = await self._services.model_speeds.of_fits({starter.id: fit for starter, fit in judged})
+        best = recommended(judged, speeds)
         rest = [each for each in judged if each not in best]
         with self._starters:
             with tag("div", "nk-sec nk-sec-first"):
@@ -214,13 +215,16 @@ class FindPage:
                 tag("span", "nk-count", t("find-starters-about"))
             with tag("div", "nk-card nk-list"):
                 for index, (starter, fit) in enumerate(best):
-                    row = starter_row(self._services, starter, fit, is_recommended=index == 0)
+                    speed = speeds.get(starter.id)
+                    row = starter_row(self._services, starter, fit, speed, is_recommended=index == 0)
                     self._buttons.append(row)
             with tag("details", "nk-find-rest"):
                 tag("summary", "", t("find-starters-rest", count=len(rest)))
                 with tag("div", "nk-card nk-list"):
                     for starter, fit in rest:
-                        self._buttons.append(starter_row(self._services, starter, fit, is_recommended=False))
+                        speed = speeds.get(starter.id)
+                        row = starter_row(self._services, starter, fit, speed, is_recommended=False)
+                        self._buttons.append(row)
         self._starters.set_visibility(not self._query.text.strip())
         await self._show_gets()
 

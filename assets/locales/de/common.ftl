@@ -27,7 +27,7 @@ theme-light = Hell
 theme-dark = Dunkel
 theme-system = System
 connection-lost = Verbindung unterbrochen.
-connection-again = Neuer Versuch läuft. Antworten werden weitergeschrieben, und was Sie jetzt tun, geschieht danach; ging es verloren, erfahren Sie es.
+connection-again = Neuer Versuch läuft. Antworten werden weitergeschrieben, falls der Server noch läuft. Was Sie jetzt tun, geschieht danach; ging es verloren, erfahren Sie es.
 connection-unsure = Die Verbindung war unterbrochen. Was Sie zuletzt getan haben, ist vielleicht nicht geschehen: Bitte nachsehen.
 
 # Wohin die Worte gehen

@@ -24,7 +24,7 @@ find-sort-likes = Am beliebtesten
 find-sort-changed = Zuletzt geändert
 find-sort-new = Neueste
 find-starters = Gut für den Anfang
-find-starters-about = Frei verwendbar, nach dem Speicher dieses Computers gewählt
+find-starters-about = Frei verwendbar, nach Speicher und Tempo dieses Computers gewählt
 find-starters-rest = { $count ->
     [one] { $count } weiteres zeigen
    *[other] { $count } weitere zeigen
@@ -101,12 +101,12 @@ gated-keep = Hinterlegen
 gated-kept = Hinterlegt.
 gated-forgotten = Vergessen.
 
-starter-qwen3-0-6b = Winzig und schnell, für einfache Fragen auf jedem Computer.
+starter-qwen3-0-6b = Das kleinste und schnellste, für einfache Fragen auf jedem Computer.
 starter-granite-2b = Klein und sachlich. Gut für Zusammenfassungen und Listen.
 starter-smollm3 = Klein, in allen Teilen offen, in sechs Sprachen.
 starter-qwen3-4b = Das beste kleine Allround-Modell, in über 100 Sprachen.
 starter-qwen3-8b = Ein starkes Allround-Modell in über 100 Sprachen.
 starter-qwen3-14b = Sorgfältiger als das mit 8B, für schwerere Fragen.
-starter-gpt-oss-20b = Denkt gut nach und schreibt trotzdem schnell.
-starter-qwen3-30b-a3b = Weiß viel und schreibt so schnell wie ein kleines.
+starter-gpt-oss-20b = Denkt gut nach. Schreibt etwa so schnell wie ein Modell mit 4B.
+starter-qwen3-30b-a3b = Weiß viel. Schreibt etwa so schnell wie ein Modell mit 4B.
 starter-qwen3-32b = Langsamer und gründlicher. Für schwere Fragen.

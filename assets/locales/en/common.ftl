@@ -27,7 +27,7 @@ theme-light = Light
 theme-dark = Dark
 theme-system = System
 connection-lost = Connection lost.
-connection-again = Trying again. Answers go on, and what you do now is done when it is back; if it could not be, you are told.
+connection-again = Trying again. Answers go on if the server still runs. What you do now is done once it is back; if it could not be, you are told.
 connection-unsure = The connection was lost. What you did last may not have been done: please check.
 
 # Where the words go: on the machine before its reader, or on the office's one

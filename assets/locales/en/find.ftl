@@ -24,7 +24,7 @@ find-sort-likes = Most liked
 find-sort-changed = Recently updated
 find-sort-new = Newest
 find-starters = Good to begin with
-find-starters-about = Free to use, and chosen by this computer’s memory
+find-starters-about = Free to use, and chosen for this computer’s memory and speed
 find-starters-rest = { $count ->
     [one] Show { $count } more
    *[other] Show { $count } more
@@ -61,7 +61,7 @@ get-named = Get { $model }
 get-installed = Installed
 get-held = Paused
 
-fit-unknown-format = Only of GGUF files it is known beforehand whether they fit.
+fit-unknown-format = Only for GGUF files can it be told beforehand whether they fit.
 fit-fits = Fits:
 fit-tight = Tight:
 fit-too-big = Too big:
@@ -101,12 +101,12 @@ gated-keep = Keep
 gated-kept = Kept.
 gated-forgotten = Forgotten.
 
-starter-qwen3-0-6b = Tiny and quick, for simple questions on any computer.
+starter-qwen3-0-6b = The smallest and quickest, for simple questions on any computer.
 starter-granite-2b = Small and matter-of-fact. Good for summaries and lists.
 starter-smollm3 = Small, open in all its parts, in six languages.
 starter-qwen3-4b = The best small all-rounder, in over 100 languages.
 starter-qwen3-8b = A strong all-rounder in over 100 languages.
 starter-qwen3-14b = More careful than the 8B, for harder questions.
-starter-gpt-oss-20b = Thinks well and still writes quickly.
-starter-qwen3-30b-a3b = Knows much, and writes as quickly as a small one.
+starter-gpt-oss-20b = Thinks well. Writes about as quickly as a model with 4B.
+starter-qwen3-30b-a3b = Knows a great deal. Writes about as quickly as a model with 4B.
 starter-qwen3-32b = Slower and more thorough. For hard questions.

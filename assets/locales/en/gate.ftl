@@ -25,7 +25,7 @@ set-up-nearly = Nearly there
 set-up-wrong-link = That link does not work
 set-up-wrong-link-about = It is from an earlier start, or it was cut off.
 # <code> stands around an address
-set-up-look = Look at the terminal in which Inglenook was started. It shows a link that ends in <code>/setup?token=…</code>. Open that one, whole.
+set-up-look = Look at the terminal in which Inglenook was started. It shows a link with <code>/setup?token=…</code> at its end. Open the whole link.
 set-up-why = The link is new at each start: only someone who sees the terminal can make the first account.
 
 kept-here = Everything is kept on this computer.

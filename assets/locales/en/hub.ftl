@@ -75,11 +75,11 @@ found-adapter = It has an adapter over it. Add both files by their paths, with -
 found-it = It
 found-unfit = { $detail }
 
-speed-by-answers = Measured: { $count } answers that it has written here of late.
+speed-by-answers = Measured from the latest { $count } answers it has written here.
 speed-by-run = Measured here, one question at a time.
-speed-by-bandwidth = Reckoned from the weights that each token reads, and from this machine’s memory, measured at { $bandwidth } GB/s.
-speed-by-card = Reckoned from the weights that each token reads, and from the memory of { $card }, measured at { $bandwidth } GB/s.
-speed-by-others = Reckoned from the weights that each token reads, and from this machine’s memory, measured at { $bandwidth } GB/s; corrected by the answers of { $count ->
+speed-by-bandwidth = Estimated from the weights read for each token and this machine’s memory, measured at { $bandwidth } GB/s.
+speed-by-card = Estimated from the weights read for each token and the memory of { $card }, measured at { $bandwidth } GB/s.
+speed-by-others = Estimated from the weights read for each token and this machine’s memory, measured at { $bandwidth } GB/s; corrected by the answers of { $count ->
     [one] { $count } model
    *[other] { $count } models
  } here.

@@ -119,7 +119,7 @@ bring-here = Here already
 # Models elsewhere; see ui/models/connections.py
 elsewhere = Elsewhere
 elsewhere-allow = Let models elsewhere be used
-elsewhere-allow-about = What is said to one of them leaves this computer, with the chat it belongs to, its title and its summary. Each chat says so.
+elsewhere-allow-about = What you send to one of them leaves this computer, along with the rest of that chat, its title and its summary. Each chat says so.
 elsewhere-add = Add a connection
 elsewhere-none = No connections yet. vLLM, SGLang, TensorRT-LLM, llama-server, Ollama, LM Studio, another Inglenook, or any server with OpenAI’s API.
 elsewhere-count = { $count ->
@@ -151,7 +151,7 @@ connection-tested = It answers, and has { $count ->
    *[other] { $count } models.
 }
 connection-name = Name
-connection-name-about = Answers that come over it carry this name. Left empty, it is called as its host.
+connection-name-about = Shown with answers that come over it. If left empty, the host’s name is used.
 connection-url = Address
 connection-url-about = The address of the server’s API. It usually ends in /v1.
 connection-url-example = http://gpu.lan:8000/v1
@@ -159,14 +159,14 @@ connection-key = Key
 connection-key-about = Where the server wants one. It is kept sealed, and never shown again.
 connection-key-kept = There is one. Leave this empty to keep it.
 connection-key-drop = Forget the key that is kept
-connection-key-drop-about = The server is asked without one then, unless another stands above.
+connection-key-drop-about = The server is then asked without one, unless you enter another above.
 connection-headers = Headers
-connection-headers-about = To be sent along, one a line, as in X-Team: kitchen. They are kept sealed, too.
+connection-headers-about = Extra headers to send, one per line, for example X-Team: kitchen. They are kept sealed, too.
 connection-headers-kept = There are some. Leave this empty to keep them; what is entered takes their place.
 connection-headers-drop = Forget the headers that are kept
-connection-headers-drop-about = The server is asked without any then, unless others stand above.
+connection-headers-drop-about = The server is then asked without any, unless you enter others above.
 connection-session = Session header
-connection-session-about = It keeps a conversation on the server that has it in its cache, by a number that says nothing else. Empty: it is not sent.
+connection-session-about = A header with a number that keeps a conversation on the server that has it in its cache. The number reveals nothing else. If left empty, none is sent.
 connection-details = Headers and session
 connection-save = Test and save
 connection-rest = { $count } more

@@ -21,10 +21,10 @@ people-disable = Disable
 people-enable = Enable
 people-delete = Delete
 
-people-name-about = With it they sign in.
+people-name-about = The name they sign in with.
 people-role = Role
 people-role-user = User
-people-role-about = Admins look after people and models, and everybody’s chats stay their own.
+people-role-about = Admins manage people and models, but cannot open other people’s chats.
 people-password-about = { $count } characters or more. Left empty, one is made up and shown once.
 people-added = { $name } can sign in.
 people-password-title = New password for { $name }
