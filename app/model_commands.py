@@ -56,10 +56,10 @@ def change(
     ] = None,
     device: Annotated[str | None, typer.Option(metavar="DEVICE", help="cpu, gpu, or gpu0, gpu1 by number.")] = None,
     layers: Annotated[str | None, typer.Option(metavar="N", help="On the GPU.")] = None,
-    threads: Annotated[str | None, typer.Option(metavar="N", help="Of the processor.")] = None,
+    threads: Annotated[str | None, typer.Option(metavar="N", help="Processor threads to use.")] = None,
     template: Annotated[str | None, typer.Option(metavar="FILE", help="A chat template in place of its own.")] = None,
     alias: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="By which programs may call it. May be repeated.")
+        list[str] | None, typer.Option(metavar="NAME", help="Another name that programs may use for it. May be repeated.")
     ] = None,
     keep_alive: Annotated[
         str | None, typer.Option("--keep-alive", metavar="TIME", help="In memory after its last use: 30s, 10m, 2h.")
