@@ -5,7 +5,7 @@ import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { keyOf, renderOf, templatesIn } from "./compiled.mjs";
 
 const OUT = new URL("../vendor/templates/", import.meta.url);
-const FOLDERS = ["../../ui/components", "../scripts/talk", "../scripts/commands"];
+const FOLDERS = ["../../ui/components", "../scripts/talk", "../scripts/commands", "../scripts/composer"];
 
 const renders = {};
 for (const folder of FOLDERS) {

@@ -124,7 +124,7 @@ def test_what_shows_no_answers_brings_no_markdown() -> None:
 
 def test_what_the_list_of_commands_is_made_from_comes_with_it() -> None:
     page, answers, _ = join_components().files
-    assert "inglenook-commands" not in page.make()
+    assert "inglenook-commands" not in page.make() and "inglenook-composer" not in page.make()
     assert "function pressed(event)" in page.make() and "function pressed(event)" not in answers.make()
 
 

@@ -1,8 +1,9 @@
 // Where people write. What is written is kept in this browser until the server has taken it: a reload, and a restart, included.
+import { prompts } from "inglenook-composer";
+
 const MAX_SENT = 990_000; // characters of the message to the server, in which some are written with two, three or seven
 const COUNTED = 1_500; // characters from which on it is told how long the text is
 const KEEP_LONG_MS = 500;
-const COMMAND = /(?:^|\s)\/([\p{L}\p{N}_-]{0,40})$/u; // what stands before the caret while a prompt is being chosen
 const TEMPORARY_KEY = "inglenook.temporary"; // of thread.js
 const CHARS_A_TOKEN = 4; // of text in Latin letters; of others, about one
 
@@ -13,13 +14,8 @@ const { LONG, fit, short, whole } = window.nkFields;
 
 let writtenOn = ""; // after the first message of a chat, before its page was there
 
-let selected = ""; // in the conversation, before the reader turned to the composer
-document.addEventListener("selectionchange", () => {
-  const selection = getSelection();
-  if (selection.anchorNode?.parentElement?.closest("#chat")) selected = selection.toString();
-});
-
 export default {
+  mixins: [prompts],
   template: `
     <form class="nk-composer" :class="{ 'is-temporary': temporary }" @submit.prevent="submit">
       <div v-if="isChoosing" class="nk-slash">
@@ -29,12 +25,13 @@ export default {
             <span class="nk-slash-command">/{{ prompt.command }}</span><span class="nk-ell nk-grow">{{ prompt.name }}</span></div>
         </div>
         <p v-else class="nk-slash-none" role="status">{{ t("composer-no-prompts") }}</p>
-        <a class="nk-slash-more" href="/library" @mousedown.prevent>{{ t("composer-manage-prompts") }}</a>
+        <a class="nk-slash-more" href="/library" @mousedown.prevent @click="unslash">{{ t("composer-manage-prompts") }}</a>
       </div>
       <textarea ref="box" rows="1" v-model="text" data-nk-composer :dir="isLong ? null : 'auto'" :placeholder="placeholder" :aria-label="t('composer-message')"
                 enterkeyhint="send" :aria-invalid="problem ? 'true' : null" v-bind="combobox" @input="typed" @keydown="pressed" @click="look" @blur="leave"></textarea>
       <p v-if="problem" class="nk-hint bad" role="alert">
         <svg class="nk-i nk-i-14" aria-hidden="true"><use href="#nk-circle-alert"/></svg>{{ problem }}</p>
+      <p v-else-if="isHeld" class="nk-hint" role="status">{{ t("composer-held") }}</p>
       <p v-else-if="isOver" class="nk-hint" role="status">
         <svg class="nk-i nk-i-14" aria-hidden="true"><use href="#nk-circle-alert"/></svg>{{ t("composer-over", { window }) }}</p>
       <p v-else-if="isGone" class="nk-hint" role="status">{{ t("composer-temporary-gone") }}</p>
@@ -63,7 +60,7 @@ export default {
   },
   emits: ["send", "stop", "slash", "prompt", "think"],
   data() {
-    return { text: "", problem: "", isGone: false, sending: false, command: null, prompts: null, active: 0 };
+    return { text: "", problem: "", isGone: false, isHeld: false, sending: false };
   },
   computed: {
     isLong() {
@@ -82,27 +79,10 @@ export default {
     key() {
       return this.draft && `inglenook.draft.${this.draft}`;
     },
-    found() {
-      const wanted = this.command?.toLowerCase() ?? "";
-      const starts = (prompt) => prompt.command.startsWith(wanted);
-      const holds = (prompt) => starts(prompt) || prompt.name.toLowerCase().includes(wanted);
-      return (this.prompts ?? []).filter(holds).sort((one, other) => starts(other) - starts(one));
-    },
-    isChoosing() {
-      return this.command !== null && this.prompts !== null && (this.found.length > 0 || (!this.prompts.length && !this.command));
-    },
-    listId() {
-      return `prompts-${this.$.uid}-`;
-    },
-    combobox() {
-      if (!this.isChoosing || !this.found.length) return {};
-      const on = { role: "combobox", "aria-autocomplete": "list", "aria-expanded": "true", "aria-haspopup": "listbox" };
-      return { ...on, "aria-controls": this.listId, "aria-activedescendant": this.listId + this.active };
-    },
   },
   watch: {
-    command() {
-      this.active = 0;
+    writing() {
+      this.isHeld = false;
     },
     key(now, before) {
       if (before) this.forget(before); // the chat became a temporary one
@@ -124,10 +104,8 @@ export default {
       this.focus();
       this.isGone = this.begins && sessionStorage.getItem(TEMPORARY_KEY) !== null; // now, so that it is heard
     });
-    window.addEventListener("nk-insert", this.inserted);
   },
   unmounted() {
-    window.removeEventListener("nk-insert", this.inserted);
     clearTimeout(this.keeping);
     if (this.sending) {
       this.forget(this.key); // taken, and the page went on to the new chat
@@ -165,7 +143,7 @@ export default {
     },
     pressed(event) {
       if (event.isComposing || event.keyCode === 229) return; // an input method's own keys, of whichever language
-      if (this.isChoosing && this.walk(event)) event.preventDefault();
+      if (this.isOffering && this.walk(event)) event.preventDefault();
       else if (event.key === "Enter" && !event.shiftKey) {
         if (document.body.dataset.nkEnter === "newline" && !event.ctrlKey && !event.metaKey) return; // its writer's choice
         event.preventDefault();
@@ -176,7 +154,13 @@ export default {
       }
     },
     submit() {
-      if (!this.text.trim() || this.sending || this.writing) return;
+      this.leave();
+      if (!this.text.trim() || this.sending) return;
+      if (this.writing) {
+        this.problem = "";
+        this.isHeld = true; // until the answer has ended
+        return;
+      }
       const text = whole(this.text);
       if (JSON.stringify(JSON.stringify(text)).length > MAX_SENT) {
         this.problem = t("composer-too-long");
@@ -219,61 +203,6 @@ export default {
     refuse(problem) {
       this.sending = false;
       this.problem = problem;
-    },
-
-    // --- prompts, called up by /command ---
-    look() {
-      const box = this.$refs.box;
-      const before = box.value.slice(Math.max(0, box.selectionStart - 42), box.selectionStart);
-      const command = box.selectionStart === box.selectionEnd ? (COMMAND.exec(before)?.[1] ?? null) : null;
-      if (command !== null && this.command === null) this.$emit("slash");
-      if (command === null) this.closed = false;
-      this.command = this.closed ? null : command;
-    },
-    leave() {
-      this.command = null;
-    },
-    offer(prompts) {
-      this.prompts = prompts;
-    },
-    slashHere() {
-      const box = this.$refs.box;
-      box.focus();
-      const needsSpace = /\S$/.test(box.value.slice(0, box.selectionStart));
-      box.setRangeText(needsSpace ? " /" : "/", box.selectionStart, box.selectionEnd, "end");
-      this.text = box.value;
-      this.closed = false;
-      this.typed();
-    },
-    walk(event) {
-      const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-      if (event.key === "Escape") {
-        this.closed = true; // until another command is begun
-        this.command = null;
-      } else if (!this.found.length) return false;
-      else if (step) {
-        this.active = (this.active + step + this.found.length) % this.found.length;
-        this.$nextTick(() => this.$refs.list?.children[this.active]?.scrollIntoView({ block: "nearest" }));
-      } else if ((event.key === "Enter" || event.key === "Tab") && !event.shiftKey) this.choose(this.found[this.active]);
-      else return false;
-      return true;
-    },
-    choose(prompt) {
-      const end = this.$refs.box.selectionStart;
-      this.place = [end - this.command.length - 1, end];
-      this.command = null;
-      this.$emit("prompt", { id: prompt.id, selected });
-    },
-    // What the prompt says, its variables filled in; null: its reader thought better of it.
-    inserted({ detail: words }) {
-      const box = this.$refs.box;
-      const [start, end] = this.place ?? [box.selectionStart, box.selectionEnd];
-      box.focus();
-      if (words === null) return;
-      box.setRangeText(short(words), start, end, "end");
-      this.text = box.value;
-      this.place = null;
-      this.$nextTick(() => this.typed());
     },
   },
 };

@@ -13,6 +13,7 @@ from nicegui.element import Element
 from app.services.prompts import PromptService, parts_of
 from ui.components.prompt_form import PromptForm
 from ui.language import FORESEEN, told
+from ui.theme import ASSETS
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,9 @@ class Library:
     user_id: str
 
 
-class Composer(Element, component="composer.js"):
+class Composer(
+    Element, component="composer.js", esm={"inglenook-composer": str(ASSETS / "scripts" / "composer")}
+):
     """`on_send` gets the text, which stays in the field until `accept` is called, or `refuse` with a reason to show.
 
     `draft` names the chat whose half-written message this browser keeps; "": it keeps none. `on_think` is called by the

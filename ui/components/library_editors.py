@@ -18,6 +18,7 @@ from ui.components.dialog import show_problem
 from ui.components.elements import button, tag
 from ui.components.parameters import ParameterForm, setup_with
 from ui.components.select import Select
+from ui.components.text import live, put
 from ui.language import FORESEEN, t, told
 
 Box = TypeVar("Box", ui.input, ui.textarea)
@@ -35,13 +36,11 @@ def edit_prompt(prompt: Prompt | None, on_save: SavePrompt) -> None:
         tag("p", "nk-hint", t("library-command-about"))
         content = _lines(t("library-content"), prompt.content if prompt else "", form.problem("content"))
         tag("p", "nk-hint", t("library-variables-about"))
-        asked = tag("p", "nk-hint nk-asked")
+        asked = live("p", "nk-hint nk-asked")
 
     def show_variables() -> None:
         names = ", ".join(variable.name for variable in variables_of(content.value or ""))
-        asked.clear()
-        with asked:
-            tag("span", text=t("library-asks-for", names=names) if names else "")
+        put(asked, t("library-asks-for", names=names) if names else "")
 
     async def save() -> None:
         await on_save(name.value or "", command.value or "", content.value or "")
@@ -143,7 +142,7 @@ def _line(label: str, value: str, place: Callable[[Element], None]) -> ui.input:
 
 
 def _lines(label: str, value: str, place: Callable[[Element], None]) -> ui.textarea:
-    props = 'outlined autocomplete=off input-style="min-height: 150px"'
+    props = 'outlined autocomplete=off input-style="min-height: 170px"'
     return _field(label, place, lambda: ui.textarea(value=value).props(props))
 
 

@@ -84,7 +84,7 @@ def _legend(memory: Memory) -> None:
         _entry(t("memory-free"), memory.free_bytes, HOLLOW, "nk-faint")
         _entry(t("memory-others"), memory.others_bytes, HATCHED, "nk-faint")
         if memory.shares:
-            tag("span", "nk-faint nk-not-sm", t("memory-faded"), style="margin-inline-start:auto")
+            tag("span", "nk-faint nk-legend-note", t("memory-faded"))
 
 
 def _entry(name: str, num_bytes: int, style: str, classes: str = "") -> None:

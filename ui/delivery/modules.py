@@ -16,7 +16,11 @@ from ui.delivery.templates import with_renders
 
 TALK = ASSETS / "scripts" / "talk"              # what messages share
 # By the name under which components import them.
-FOLDERS = {"inglenook-talk": TALK, "inglenook-commands": ASSETS / "scripts" / "commands"}
+FOLDERS = {
+    "inglenook-talk": TALK,
+    "inglenook-commands": ASSETS / "scripts" / "commands",
+    "inglenook-composer": ASSETS / "scripts" / "composer",
+}
 
 _IMPORT = re.compile(r'^import \{ ?([^{}]+?) ?\} from "([^"]+)";$', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:const|(?:async )?function|class) (\w+))", re.MULTILINE)

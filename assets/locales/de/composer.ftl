@@ -9,6 +9,7 @@ composer-stop = Anhalten
 composer-cancel = Abbrechen
 composer-think = Erst nachdenken
 composer-too-long = Das ist zu lang für eine Nachricht. Nehmen Sie den Teil, auf den es ankommt.
+composer-held = Noch nicht gesendet: Die Antwort wird noch geschrieben. Halten Sie sie an, oder warten Sie, bis sie zu Ende ist.
 composer-over = Das ist mehr als die { NUMBER($window) } Token, die das Modell auf einmal sieht; vielleicht kann es nicht antworten. Nehmen Sie den Teil, auf den es ankommt.
 composer-temporary-gone = Der temporäre Chat ist weg: Er war nirgends gespeichert.
 composer-length = { NUMBER($characters) } Zeichen, etwa { NUMBER($tokens) } Token

@@ -9,6 +9,7 @@ composer-stop = Stop
 composer-cancel = Cancel
 composer-think = Think first
 composer-too-long = That is too long to send at once. Take the part that matters.
+composer-held = Not sent yet: the answer is still being written. Stop it, or wait until it ends.
 composer-over = This is more than the { NUMBER($window) } tokens that the model sees at once, so it may not be able to answer. Take the part that matters.
 composer-temporary-gone = The temporary chat is gone: it was kept nowhere.
 composer-length = { NUMBER($characters) } characters, about { NUMBER($tokens) } tokens
