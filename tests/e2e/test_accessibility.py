@@ -9,7 +9,7 @@ from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Browser, Page, expect
 
 from tests.app.hub import Hub
-from tests.e2e.conftest import PASSWORD, Server, new_context, sign_in
+from tests.e2e.conftest import PASSWORD, PacedServer, Server, new_context, sign_in
 from tests.e2e.states import furnished, has_focus, leave, pages, pages_with_a_hub, stands_still
 from tests.e2e.stocked_hub import FILE, REPO
 
@@ -60,6 +60,24 @@ async def test_axe_finds_nothing_on_any_page_in_any_state(server: Server, browse
         await page.emulate_media(color_scheme=theme)
         await page.goto(f"{server.url}/nowhere")        # once it is there, it is as it is
         found[f"/nowhere {theme}"] = await _problems(page)
+    assert {what: problems for what, problems in found.items() if problems} == {}
+
+
+async def test_axe_finds_nothing_while_an_answer_is_written(paced_server: PacedServer, browser: Browser) -> None:
+    """With more to be said than can be sent now; and once it was stopped."""
+    page = await sign_in(browser, paced_server, paced_server.add_user())
+    paced_server.pace(0.2)
+    message, found = page.get_by_label("Message", exact=True), {}
+    await message.fill("count to 2000")
+    await message.press("Enter")
+    await expect(page.get_by_role("img", name="Writing an answer")).to_be_visible()
+    await message.fill("and on")
+    await message.press("Enter")
+    await expect(page.get_by_text("Not sent yet")).to_be_visible()
+    found["being written"] = await _problems_of_both_themes(page)
+    await page.get_by_role("button", name="Stop", exact=True).click()
+    await expect(page.get_by_role("button", name="Send", exact=True)).to_be_visible()
+    found["stopped"] = await _problems_of_both_themes(page)
     assert {what: problems for what, problems in found.items() if problems} == {}
 
 

@@ -58,7 +58,7 @@ export default {
                     <span role="gridcell" class="nk-cell"><a class="nk-nav-link nk-ell" data-focus :data-nk-close-menu="selecting ? null : ''" dir="auto" :data-chat="item.row.id" :href="'/c/' + item.row.id"
                       :tabindex="tabindex(item)" :aria-current="item.row.id === active ? 'page' : null" :title="hint(item.row)" @focus="stand(item)" @click="click(item, $event)" @auxclick.stop
                       @pointerdown="pressStart(item, $event)" @pointermove="pressMove" @pointerup="pressEnd" @pointercancel="pressEnd" @contextmenu="pressMenu">{{ item.row.title }}</a></span>
-                    <span v-if="writing.includes(item.row.id)" class="nk-live" :title="t('sidebar-writing')" role="img" :aria-label="t('sidebar-writing')"></span>
+                    <span v-if="writing.includes(item.row.id)" role="gridcell" class="nk-cell-end"><span class="nk-live" :title="t('sidebar-writing')" role="img" :aria-label="t('sidebar-writing')"></span></span>
                     <span role="gridcell" v-if="!selecting" class="nk-cell-end"><button type="button" class="nk-ib nk-ib-sm nk-more" :tabindex="tabindex(item)" :aria-label="t('sidebar-menu-of', { name: item.row.title })" aria-haspopup="menu"
                       :aria-expanded="String(menuKey === item.key)" @click="menuOf(item, $event.currentTarget)"><svg class="nk-i nk-i-16" aria-hidden="true"><use href="#nk-ellipsis"/></svg></button></span>
                   </template>
