@@ -103,7 +103,7 @@ async def test_only_who_is_an_admin_now_can(
 
 async def test_nobody_does_it_to_themselves(people: PeopleService, anna: User, carla: User) -> None:
     for name in ("set_password", "set_role", "set_active", "belongings", "remove"):
-        with pytest.raises(Conflict, match="their own account"):
+        with pytest.raises(Conflict, match="your own account"):
             await EVERYTHING[name](people, anna.id, anna, None)
 
 
