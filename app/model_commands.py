@@ -59,7 +59,8 @@ def change(
     threads: Annotated[str | None, typer.Option(metavar="N", help="Processor threads to use.")] = None,
     template: Annotated[str | None, typer.Option(metavar="FILE", help="A chat template in place of its own.")] = None,
     alias: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Another name that programs may use for it. May be repeated.")
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Another name that programs may use for it. May be repeated."),
     ] = None,
     keep_alive: Annotated[
         str | None, typer.Option("--keep-alive", metavar="TIME", help="In memory after its last use: 30s, 10m, 2h.")
