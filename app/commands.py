@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from app.numbers import decimal_number
+
 if TYPE_CHECKING:
     from app.services.accounts import AccountService
     from app.services.container import Services
@@ -96,7 +98,7 @@ def _path_and_scale(text: str) -> tuple[Path, float]:
     """Of `style.gguf=0.5`. A name that itself ends like that needs a scale after it."""
     path, equals, scale = text.rpartition("=")
     try:
-        return (Path(path), float(scale)) if equals else (Path(text), 1.0)
+        return (Path(path), decimal_number(scale)) if equals else (Path(text), 1.0)
     except ValueError:
         return Path(text), 1.0
 
