@@ -37,6 +37,16 @@ async def stored(services: Services, sent: Sent) -> Message:
     return await services.db.read(lambda session: session.get_one(Message, sent.answer_id))
 
 
+async def begun(services: Services, user_id: str, gate: Gate) -> tuple[Sent, Generation]:
+    """An answer that counts, of which ten letters are there and two more may come."""
+    sent = await services.chat.send(user_id, None, "Count", model_id="slow")
+    generation = services.generations.get(sent.answer_id)
+    assert generation is not None
+    gate.allow(12)
+    await written(generation, 10)
+    return sent, generation
+
+
 async def written(generation: Generation, num_characters: int) -> None:
     async for _ in generation.follow():
         if len(generation.text) >= num_characters:
@@ -200,11 +210,7 @@ async def test_another_persons_chat_is_not_there(services: Services, user_id: st
 async def test_stop_saves_what_is_there_and_continue_goes_on_from_it(
     services: Services, user_id: str, gate: Gate
 ) -> None:
-    sent = await services.chat.send(user_id, None, "Count", model_id="slow")
-    generation = services.generations.get(sent.answer_id)
-    assert generation is not None
-    gate.allow(12)
-    await written(generation, 10)
+    sent, _ = await begun(services, user_id, gate)
     stopping = asyncio.create_task(services.chat.stop(user_id, sent.answer_id))
     await until(lambda: services.generations.num_running == 0)
     await stopping
@@ -230,11 +236,7 @@ async def test_stop_saves_what_is_there_and_continue_goes_on_from_it(
 async def test_what_a_continued_answer_waits_for_its_next_word_is_none_of_its_writing(
     services: Services, user_id: str, gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sent = await services.chat.send(user_id, None, "Count", model_id="slow")
-    generation = services.generations.get(sent.answer_id)
-    assert generation is not None
-    gate.allow(12)
-    await written(generation, 10)
+    sent, _ = await begun(services, user_id, gate)
     await asyncio.to_thread(gate.wait_until_held)
     await services.chat.stop(user_id, sent.answer_id)
     first = await stored(services, sent)
@@ -329,11 +331,7 @@ async def test_disabling_a_person_stops_their_answers_but_signing_out_does_not(
 async def test_unloading_the_model_interrupts_and_another_may_go_on(
     services: Services, user_id: str, gate: Gate
 ) -> None:
-    sent = await services.chat.send(user_id, None, "Count", model_id="slow")
-    generation = services.generations.get(sent.answer_id)
-    assert generation is not None
-    gate.allow(12)
-    await written(generation, 10)
+    sent, _ = await begun(services, user_id, gate)
     unloading = asyncio.create_task(services.engines.unload("slow"))
     await turn()
     await turn()
@@ -375,11 +373,7 @@ async def test_a_message_longer_than_the_window_fails_and_says_by_how_much(servi
 
 
 async def test_the_end_of_the_server_interrupts_and_saves(services: Services, user_id: str, gate: Gate) -> None:
-    sent = await services.chat.send(user_id, None, "Count", model_id="slow")
-    generation = services.generations.get(sent.answer_id)
-    assert generation is not None
-    gate.allow(12)
-    await written(generation, 10)
+    sent, _ = await begun(services, user_id, gate)
     await services.generations.close()
     answer = await stored(services, sent)
     assert answer.status is MessageStatus.INTERRUPTED
