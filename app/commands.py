@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from app.services.container import Services
     from app.services.models import ModelService
     from app.settings import Settings
+    from engine.lora import Adapter
     from store.tables import Model, User
 
 T = TypeVar("T")
@@ -75,9 +76,7 @@ def add_model(
     data_dir: DataDir = None,
 ) -> None:
     """Make a file on this machine known as a model. With adapters it is another model beside the plain one."""
-    from engine.lora import Adapter
-
-    adapters = [Adapter(*_path_and_scale(each)) for each in lora or ()]
+    adapters = [_adapter(each) for each in lora or ()]
 
     async def add(services: Services) -> Model:
         from app.model_desk import open_desk
@@ -94,13 +93,17 @@ def add_model(
     print(f"{model.name} is there, as {model.id}.")
 
 
-def _path_and_scale(text: str) -> tuple[Path, float]:
-    """Of `style.gguf=0.5`. A name that itself ends like that needs a scale after it."""
+def _adapter(text: str) -> Adapter:
+    """Of `style.gguf=0.5`. A name that itself ends like that needs a scale after it. Raises ModelLoadError."""
+    from engine.lora import Adapter, scale_refused
+
     path, equals, scale = text.rpartition("=")
     try:
-        return (Path(path), decimal_number(scale)) if equals else (Path(text), 1.0)
-    except ValueError:
-        return Path(text), 1.0
+        return Adapter(Path(path), decimal_number(scale)) if equals else Adapter(Path(text))
+    except ValueError as error:
+        if Path(path).is_file() and not Path(text).exists():           # what was meant is a scale, and is none
+            raise scale_refused(Path(path), scale) from error
+        return Adapter(Path(text))
 
 
 # --- what the commands share -----------------------------------------------------------------------------------------

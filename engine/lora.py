@@ -32,10 +32,14 @@ class Adapter:
 
     def __post_init__(self) -> None:
         if not math.isfinite(self.scale) or abs(self.scale) > MAX_SCALE:
-            raise ModelLoadError(Told(
-                "adapter-scale", file=self.path.name, scale=str(self.scale),
-                low=f"{-MAX_SCALE:g}", high=f"{MAX_SCALE:g}",
-            ))
+            raise scale_refused(self.path, str(self.scale))
+
+
+def scale_refused(path: Path, scale: str) -> ModelLoadError:
+    """Of what somebody wrote as the scale of the adapter at `path`."""
+    return ModelLoadError(Told(
+        "adapter-scale", file=path.name, scale=scale, low=f"{-MAX_SCALE:g}", high=f"{MAX_SCALE:g}"
+    ))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from app.commands import _path_and_scale
+from app.commands import _adapter
 from app.numbers import decimal_number, typed_number, whole_number
+from engine.errors import ModelLoadError
 
 ODD = ["", " 1", "1 ", "1_0", "٥", "nan", "inf", "1e400", "0x10", "9" * 19, "1.5.5", "--1"]
 
@@ -32,7 +35,13 @@ def test_people_write_in_their_own_digits_with_a_comma_or_a_point() -> None:
 
 
 @pytest.mark.parametrize("scale", ["1_0", "nan", "٥"])
-def test_a_name_that_ends_with_no_number_is_a_name(scale: str) -> None:
-    assert _path_and_scale("style.gguf=0.5")[1] == 0.5
-    path, used = _path_and_scale(f"style.gguf={scale}")
-    assert (path.name, used) == (f"style.gguf={scale}", 1.0)
+def test_what_is_no_number_after_an_adapter_is_part_of_its_name_or_a_slip(scale: str, tmp_path: Path) -> None:
+    style = tmp_path / "style.gguf"
+    assert (_adapter(f"{style}=0.5").path, _adapter(f"{style}=0.5").scale) == (style, 0.5)
+    named = _adapter(f"{style}={scale}")
+    assert (named.path.name, named.scale) == (f"style.gguf={scale}", 1.0)
+    style.touch()
+    with pytest.raises(ModelLoadError, match=f"cannot act with the scale {scale}"):
+        _adapter(f"{style}={scale}")
+    named.path.touch()
+    assert _adapter(f"{style}={scale}") == named

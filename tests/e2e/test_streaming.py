@@ -142,8 +142,10 @@ async def ask(page: Page, server: Server, name: str, text: str) -> str:
 
 
 async def is_over(server: Server, answer_id: str) -> None:
-    ended = "select 1 from message where id = ? and status <> 'streaming'"
-    await until(lambda: server.query(ended, answer_id), "the end")
+    """Wait for its end as long as it grows: how many tokens a question gets differs from processor to processor."""
+    written = "select length(content) from message where id = ? and status = 'streaming'"
+    while length := server.query(written, answer_id):
+        await until(lambda before=length: server.query(written, answer_id) != before, "more text, or the end")
 
 
 async def _text_length(page: Page) -> int:
