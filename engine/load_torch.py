@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -37,16 +38,22 @@ SMALLER_FORMATS: Final[tuple[WeightFormat, ...]] = ("int8", "int4")
 logger = structlog.get_logger(__name__)
 
 
+async def bring_torch() -> None:
+    """It takes seconds to come: on a thread, so that the event loop does not wait."""
+    for name in ("backend", "device", "gguf_config", "gguf_model"):
+        await asyncio.to_thread(import_module, f"engine.backends.torch.{name}")
+
+
 async def gguf_by_torch(header: GgufHeader, machine: Machine, limits: LoadLimits) -> ModelFolder | None:
     """A GGUF as torch runs it, where that has a GPU and llama.cpp was built without; None: llama.cpp runs it.
 
     On a processor llama.cpp is several times as fast, so there it is never torch.
     """
-    from engine.backends.torch.gguf_config import read_gguf  # noqa: PLC0415 - only where it is asked for
-
     if limits.gpu_layers == 0 or not (has_torch() and has_gpu_driver()) or await asyncio.to_thread(has_gpu_build):
         return None
-    from engine.backends.torch.device import choose_device  # noqa: PLC0415 - as below
+    await bring_torch()
+    from engine.backends.torch.device import choose_device  # noqa: PLC0415 - it is there by now
+    from engine.backends.torch.gguf_config import read_gguf  # noqa: PLC0415 - as above
 
     if not (await asyncio.to_thread(choose_device, machine, limits)).is_gpu:
         return None
@@ -61,7 +68,8 @@ async def plan_torch(
     spec: ModelSpec, machine: Machine, limits: LoadLimits, folder: ModelFolder | None = None
 ) -> MemoryPlan:
     """What loading it now would take and give. Raises as `start_torch`."""
-    from engine.backends.torch.device import choose_device  # noqa: PLC0415 - as below
+    await bring_torch()
+    from engine.backends.torch.device import choose_device  # noqa: PLC0415 - it is there by now
 
     folder = await asyncio.to_thread(read_folder, spec.path) if folder is None else folder
     device = await asyncio.to_thread(choose_device, machine, limits)
@@ -72,7 +80,8 @@ async def start_torch(
     spec: ModelSpec, machine: Machine, limits: LoadLimits, on_share: OnShareLoaded, folder: ModelFolder | None = None
 ) -> LocalEngine:
     """`folder`: of a GGUF, by `gguf_by_torch`. Raises ModelLoadError, OutOfMemory among them, that says what to do."""
-    from engine.backends.torch.device import choose_device  # noqa: PLC0415 - torch takes seconds to come
+    await bring_torch()
+    from engine.backends.torch.device import choose_device  # noqa: PLC0415 - it is there by now
 
     if folder is None:
         await asyncio.to_thread(read_safetensors, spec.path)    # before any native code sees the files

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from engine.backends.torch.folder import read_folder
 from engine.gguf import read_header
 from engine.hardware import has_gpu_driver, inspect_machine
-from engine.load_torch import gguf_by_torch
+from engine.load_torch import bring_torch, gguf_by_torch
 from engine.memory import LoadLimits
 from engine.model_spec import ModelSpec
 from engine.select import has_torch, select_backend
@@ -30,7 +30,8 @@ async def gpu_reads(spec: ModelSpec, limits: LoadLimits) -> GpuReads | None:
     limits = spec.own_limits.over(limits)
     if limits.gpu_layers == 0 or spec.adapters or not (has_torch() and has_gpu_driver()):
         return None             # looked at first: torch takes seconds to come
-    from engine.backends.torch.device import choose_device  # noqa: PLC0415
+    await bring_torch()
+    from engine.backends.torch.device import choose_device  # noqa: PLC0415 - it is there by now
 
     machine = await asyncio.to_thread(inspect_machine)
     if await asyncio.to_thread(select_backend, spec.path) == "torch":
@@ -53,6 +54,7 @@ async def gpu_reads(spec: ModelSpec, limits: LoadLimits) -> GpuReads | None:
 
 async def gpu_bandwidth(device: str) -> float:
     """Measured now, in bytes a second. Raises RuntimeError where the card has no room for it."""
+    await bring_torch()
     from engine.backends.torch.device import measure_bandwidth  # noqa: PLC0415 - as above
 
     return await asyncio.to_thread(measure_bandwidth, device)
