@@ -45,7 +45,7 @@ def _param_of(error: Exception) -> str | None:
     return "model" if isinstance(error, ModelNotFound) else None
 
 
-def _answer_known(request: Request, error: Exception) -> JSONResponse:
+async def _answer_known(request: Request, error: Exception) -> JSONResponse:
     status, _, _ = status_of(error)
     body = body_of(error)
     if language := language_named(request.headers.get(PAGE_LANGUAGE_HEADER)):
@@ -55,7 +55,7 @@ def _answer_known(request: Request, error: Exception) -> JSONResponse:
     return JSONResponse(body, status, headers)
 
 
-def _answer_http(request: Request, error: Exception) -> JSONResponse:
+async def _answer_http(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
     detail = str(error.detail)
     if error.status_code == METHOD_NOT_ALLOWED:
@@ -65,7 +65,7 @@ def _answer_http(request: Request, error: Exception) -> JSONResponse:
     return JSONResponse(body, error.status_code, error.headers)
 
 
-def _answer_invalid(request: Request, error: Exception) -> JSONResponse:
+async def _answer_invalid(request: Request, error: Exception) -> JSONResponse:
     """A field of a form or a query that is not of its type."""
     assert isinstance(error, RequestValidationError)
     fault = error.errors()[0]
@@ -73,14 +73,15 @@ def _answer_invalid(request: Request, error: Exception) -> JSONResponse:
     return JSONResponse(error_body(f"{param}: {fault['msg']}.", "invalid_request_error", param=param), 400)
 
 
-def _answer_nobody(request: Request, error: Exception) -> Response:
+async def _answer_nobody(request: Request, error: Exception) -> Response:
     return Response(status_code=CLIENT_CLOSED_REQUEST)
 
 
-def _answer_unknown(request: Request, error: Exception) -> JSONResponse:
+async def _answer_unknown(request: Request, error: Exception) -> JSONResponse:
     return JSONResponse(body_of(error), 500)
 
 
+# Coroutines, though none waits: plain functions would be called on threads.
 ERROR_HANDLERS: Mapping[Any, ExceptionHandler] = {
     AppError: _answer_known,
     EngineError: _answer_known,
