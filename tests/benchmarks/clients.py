@@ -10,10 +10,14 @@ import multiprocessing
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from multiprocessing.synchronize import Barrier
+from typing import Final
 
 from tests.benchmarks.cpu.client import complete
 
 Prompt = list[int] | str
+
+START_S: Final = 60.0           # at most, until all processes are there
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +41,25 @@ class Load:
 def stream_at_once(
     port: int, key: str, model_id: str, prompts: Sequence[Prompt], max_tokens: int, *, num_processes: int
 ) -> Load:
-    """One stream for each prompt, all begun together; the processes are there before the clock starts."""
+    """One stream for each prompt, all begun together; the processes are there, with all that they import, before the
+    clock starts.
+    """
     parts = [list(prompts[first::num_processes]) for first in range(num_processes)]
-    with multiprocessing.get_context("spawn").Pool(num_processes) as pool:
-        pool.map(len, [""] * num_processes)
+    spawning = multiprocessing.get_context("spawn")
+    all_are_there = spawning.Barrier(num_processes + 1)
+    with spawning.Pool(num_processes, initializer=_be_there, initargs=(all_are_there,)) as pool:
+        all_are_there.wait(START_S)
         begun_s = time.perf_counter()
         found = pool.starmap(_stream, [(port, key, model_id, part, max_tokens) for part in parts])
         elapsed_s = time.perf_counter() - begun_s
     streams = [each for part in found for each in part]
     num_tokens, num_pieces = (sum(each[place] for each in streams) for place in (0, 1))
     return Load(int(num_tokens), int(num_pieces), elapsed_s, [each[2] for each in streams])
+
+
+def _be_there(all_are_there: Barrier) -> None:
+    """To find this function here, a process has imported this module."""
+    all_are_there.wait(START_S)
 
 
 def _stream(
