@@ -90,6 +90,7 @@ class Batch:
     saved: list[SavedBlock] = field(default_factory=list)        # where that holds up nobody
     loaded: list[LoadedBlock] = field(default_factory=list)
     rows: list[BatchRow] = field(default_factory=list)
+    num_steps: int = 1          # so many tokens are wanted of each row at most, one after another; fewer are right, too
 
     @property
     def num_tokens(self) -> int:
@@ -107,7 +108,9 @@ class SampledToken:
 
 @dataclass(frozen=True, slots=True)
 class StepOutput:
-    """`tokens[i]` is `batch.rows[i]`'s: empty where none was wanted, else the right proposals and one token more."""
+    """`tokens[i]` is `batch.rows[i]`'s: empty where none was wanted, else the right proposals and one token more, or
+    as many as `batch.num_steps` allows.
+    """
 
     tokens: list[tuple[SampledToken, ...]]
     was_interrupted: bool = False     # nothing was computed: each row is to be asked for again

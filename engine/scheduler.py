@@ -18,12 +18,12 @@ from engine.batch import Batch, BatchRow, StepOutput
 from engine.block_manager import BlockManager, Prefix
 from engine.disk_cache.blocks import DiskBlocks
 from engine.errors import EngineFailed
+from engine.lookahead import Lookahead
 from engine.metrics import EngineCounters
-from engine.progress import Progress, accept, num_more_tokens
+from engine.progress import Progress, accept
 from engine.proposer import Proposer
 from engine.request import FinishReason, Request, Sequence
 from engine.slots import Slots
-from engine.speculation import Speculation
 from engine.step import Step
 from engine.step_budget import StepBudget
 from engine.waiting import Consumption, WaitingQueue
@@ -50,10 +50,8 @@ class Scheduler:
         )
         self._clock_s = clock_s                                # of `Request.arrival_s`
         self.counters = EngineCounters()
-        self._speculation = Speculation(proposers)
-        self._scheduled_s = 0.0                                # when the last batch was, but for its proposals
-        self._only_writes = False                              # nobody has a prompt in that
         self.step_budget = StepBudget(info)
+        self._lookahead = Lookahead(info, proposers, clock_s)
         self._sequences: dict[str, Sequence] = {}              # all, by request id
         self._running = Slots(info.max_num_seqs)
         self._consumption = Consumption(clock_s)
@@ -98,11 +96,10 @@ class Scheduler:
         self._continue_running(step)
         self._admit_waiting(step)
         step.give_back_spare()
-        self._scheduled_s, self._only_writes = self._clock_s(), step.only_writes
         self._propose(step)
         if self._sequences and not step.shares and not self.blocks.wait_for_disk():
             raise EngineFailed("The scheduler has sequences but can give none of them a token.")
-        return self._batch(step.rows())
+        return self._batch(step.rows(), num_steps=self._lookahead.num_steps(step))
 
     def drain(self) -> Batch:
         """The last batch: everybody leaves, and what is not yet on disk is saved."""
@@ -125,7 +122,7 @@ class Scheduler:
         if output.was_interrupted:
             return []
         now_s = self._clock_s()
-        self._note_cost(batch, now_s)
+        self._lookahead.learn(batch, output, now_s)
         progress: list[Progress] = []
         num_consumed: Counter[str] = Counter()
         for row, sampled in zip(batch.rows, output.tokens, strict=True):
@@ -249,29 +246,21 @@ class Scheduler:
         return None
 
     def _propose(self, step: Step) -> None:
-        """Guesses for those that lack one token, where all do: nobody's prompt waits for a guess."""
-        if not self._info.can_speculate or not step.only_writes:
-            return
-        limits: dict[Sequence, int] = {}
-        if self._speculation.can_pay(len(step.shares)):
-            limits = {sequence: num_more_tokens(sequence, self._window) - 1 for sequence in step.shares}
-        for sequence, token_ids in self._speculation.propose(limits).items():
+        """Guesses, as far as budget and blocks are left over."""
+        for sequence, token_ids in self._lookahead.guesses(step).items():
             proposed_ids = token_ids[: step.budget]
             num_tokens = len(sequence.token_ids) + len(proposed_ids)
             if self.blocks.take(sequence, num_tokens, spare=len(self._running)):     # nobody is sent away for a guess
                 step.add_proposed(sequence, proposed_ids)
 
-    def _note_cost(self, batch: Batch, now_s: float) -> None:
-        if self._info.can_speculate and self._only_writes and batch.rows:
-            self._speculation.note_step([row.num_proposed for row in batch.rows], now_s - self._scheduled_s)
-
-    def _batch(self, rows: list[BatchRow], *, is_last: bool = False) -> Batch:
+    def _batch(self, rows: list[BatchRow], *, num_steps: int = 1, is_last: bool = False) -> Batch:
         return Batch(
             released=self._running.collect_released(),
             evicted=self.blocks.collect_evicted(),
             saved=self.blocks.collect_saved(everything=is_last),
             loaded=self.blocks.collect_loaded(),
             rows=rows,
+            num_steps=num_steps,
         )
 
     # -- the ways in and out of a slot ---------------------------------------------------------------------------------
@@ -303,5 +292,5 @@ class Scheduler:
 
     def _leave_slot(self, sequence: Sequence) -> None:
         self._running.leave(sequence, self.blocks.release(sequence))
-        self._speculation.forget(sequence)
+        self._lookahead.forget(sequence)
         self._queue_changed = True

@@ -31,6 +31,7 @@ class Speculation:
         proposers = [PromptLookup()] if proposers is None else proposers
         self._costs = {proposer: StepCosts() for proposer in proposers}
         self._asked: list[Proposer] = []           # in the step that is planned or runs
+        self.has_guess = False                     # likewise: somebody had a guess, if none that should pay yet
 
     def can_pay(self, num_sequences: int) -> bool:
         """Where so many run that not even a sure guess would, nobody need be asked: reading along costs 6 µs each,
@@ -45,10 +46,12 @@ class Speculation:
         """
         wanted: dict[Proposer, dict[Sequence, int]] = {}
         costs = self._worthwhile(len(limits))
+        self.has_guess = False
         for sequence, limit in limits.items():
             most = 0.0
             for proposer, cost in costs.items():
                 chance = proposer.chance(sequence)
+                self.has_guess |= chance > 0.0
                 if not (num_tokens := num_worthwhile(chance, cost, limit)):
                     continue
                 gain = cost.gain(chance, num_tokens)

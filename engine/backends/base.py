@@ -26,6 +26,7 @@ class BackendInfo:
     vocab_size: int
     prefix_cache: bool
     num_tokens_ahead: int = 0      # whose blocks a running sequence should have before they are asked for
+    max_steps: int = 1             # of one token a row that a batch may ask for at once
     can_speculate: bool = False    # rows may carry proposals: KV of wrong ones can be dropped
     prefill_tokens_per_s: float = 0.0   # a first guess, from which steps are bounded by time; 0: by tokens alone
     weight_bytes: int = 0

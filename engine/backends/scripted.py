@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -62,6 +63,7 @@ class ScriptedBackend:
         prefix_cache: bool = True,
         can_speculate: bool = False,
         num_tokens_ahead: int = 0,
+        max_steps: int = 1,
         disk: DiskCache | None = None,
     ) -> None:
         self.tokenizer = tokenizer or ByteTokenizer()
@@ -90,6 +92,7 @@ class ScriptedBackend:
             prefix_cache=prefix_cache,
             can_speculate=can_speculate,
             num_tokens_ahead=num_tokens_ahead,
+            max_steps=max_steps,
         )
 
     @property
@@ -118,7 +121,7 @@ class ScriptedBackend:
         if batch.rows:
             self._begin_step(batch)
         self.memory.apply(batch)
-        return StepOutput([self._compute(row) for row in batch.rows])
+        return StepOutput([self._go_on(row, self._compute(row), batch.num_steps) for row in batch.rows])
 
     def interrupt(self) -> None:
         self._is_interrupted.set()
@@ -157,6 +160,21 @@ class ScriptedBackend:
         ])
         tokens = sample_row(logits, row)
         self.memory.keep(row, row.num_tokens_after(len(tokens)))
+        return tokens
+
+    def _go_on(self, row: BatchRow, tokens: tuple[SampledToken, ...], num_steps: int) -> tuple[SampledToken, ...]:
+        """With steps of one token more, as far as it has blocks. A grammar is moved on by the scheduler first."""
+        if row.sampling is None or row.sampling.grammar is not None:
+            return tokens
+        room = len(row.block_table) * self._info.block_size
+        while len(tokens) < num_steps and (position := row.position + len(row.token_ids)) < room:
+            sampling = row.sampling.copy()
+            sampling.token_ids.append(tokens[-1].token_id)
+            row = replace(
+                row, token_ids=[tokens[-1].token_id], position=position, restored_blocks=[], sampling=sampling
+            )
+            self.memory.apply(Batch(rows=[row]))
+            tokens += self._compute(row)
         return tokens
 
     def _logits_after(self, token_ids: list[int], num_prompt_tokens: int) -> NDArray[np.float32]:

@@ -43,6 +43,11 @@ def scripted_ahead(shape: Shape, folder: Path, disk: DiskCache | None = None) ->
     return _scripted(shape, disk, num_tokens_ahead=1)
 
 
+def scripted_in_runs(shape: Shape, folder: Path, disk: DiskCache | None = None) -> Backend:
+    """As one that takes several steps at once."""
+    return _scripted(shape, disk, num_tokens_ahead=6, max_steps=4)
+
+
 def scripted_pooled(shape: Shape, folder: Path, disk: DiskCache | None = None) -> Backend:
     return _scripted(shape, disk, memory="pooled")
 
@@ -122,6 +127,7 @@ def _torch(shape: Shape, folder: Path, *, device: str, dtype: str, **model: Any)
 BACKENDS: dict[str, Callable[[Shape, Path, DiskCache | None], Backend]] = {
     "scripted-paged": scripted_paged,
     "scripted-ahead": scripted_ahead,
+    "scripted-in-runs": scripted_in_runs,
     "scripted-pooled": scripted_pooled,
     "llama.cpp": llama_cpp,
     "torch": torch_plain,

@@ -70,9 +70,11 @@ class Driver:
 
     def step(self) -> Batch:
         batch = self.scheduler.schedule()
-        progress = self.scheduler.update(batch, self.backend.execute(batch))
+        output = self.backend.execute(batch)
+        progress = self.scheduler.update(batch, output)
         if batch.rows:
-            self.steps.append(tuple(len(row.token_ids) for row in batch.rows))
+            num_steps = 1 if batch.num_steps == 1 else max(map(len, output.tokens), default=1)
+            self.steps += [tuple(len(row.token_ids) for row in batch.rows)] * num_steps
         self._note(progress)
         return batch
 

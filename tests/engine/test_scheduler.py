@@ -8,6 +8,7 @@ from engine.backends.scripted import ScriptedBackend
 from engine.batch import Release
 from engine.params import SamplingParams
 from engine.request import FinishReason
+from engine.steps_at_once import StepsAtOnce
 from tests.engine.driving import Driver, request
 
 
@@ -252,6 +253,55 @@ class TestPreemption:
         drive = driver(num_blocks=5, max_num_batched_tokens=16)
         texts = drive.run(*(request(name, name * 7, max_tokens=12) for name in "abcdef"))
         assert set(map(bytes, texts.values())) == {b"0123456789ab"}
+
+
+class TestStepsAtOnce:
+    """Of a back end that gives several tokens of each row where it is asked for them."""
+
+    def test_only_where_nothing_but_next_tokens_is_wanted(self) -> None:
+        drive = driver(max_steps=4, num_tokens_ahead=4, max_num_batched_tokens=16)
+        drive.submit(request("a", "0123456789" * 2, max_tokens=9), request("b", "abc", max_tokens=6))
+        batches = []
+        while drive.scheduler.has_work:
+            batches.append(drive.step())
+        assert [(len(batch.rows), batch.num_steps) for batch in batches if batch.rows] == [
+            (2, 1), (2, 1), (2, 1), (2, 4), (1, 3),
+        ]
+        assert {name: len(tokens) for name, tokens in drive.tokens.items()} == {"a": 9, "b": 6}
+
+    def test_no_more_than_anybody_still_wants(self) -> None:
+        drive = driver(max_steps=8, num_tokens_ahead=8)
+        drive.submit(request("a", "abc", max_tokens=4), request("b", "abd", max_tokens=6))
+        drive.step()
+        assert drive.step().num_steps == 1, "what a step takes is not known yet"
+        assert drive.step().num_steps == 4
+        assert {name: len(tokens) for name, tokens in drive.tokens.items()} == {"a": 4, "b": 6}
+
+    def test_the_end_of_a_text_is_its_end_though_more_was_computed(self) -> None:
+        drive = driver("ab", max_steps=8)
+        drive.run(request("a", "x", max_tokens=100))
+        assert bytes(drive.output_ids("a")) == b"ab"
+        assert drive.ended["a"] is FinishReason.STOP
+
+    def test_one_by_one_where_a_guess_may_be_tried(self) -> None:
+        drive = driver("abc" * 20, max_steps=4, can_speculate=True)
+        drive.submit(request("a", "abc" * 4, max_tokens=50))
+        batches = []
+        while drive.scheduler.has_work:
+            batches.append(drive.step())
+        assert {batch.num_steps for batch in batches} == {1}
+        assert drive.scheduler.counters.proposed_tokens > 0
+
+    @pytest.mark.parametrize(("step_s", "num_sequences", "num_steps"), [
+        (0.009, 64, 1),         # long ones are felt already
+        (0.0025, 64, 3), (0.0009, 64, 8), (0.0, 1, 8),
+        (0.0009, 1, 1),         # what Python does for one is hidden behind the device
+    ])
+    def test_as_many_as_are_short(self, step_s: float, num_sequences: int, num_steps: int) -> None:
+        steps = StepsAtOnce(8)
+        assert steps.num_steps(num_sequences) == 1, "nothing is known yet"
+        steps.learn(step_s)
+        assert steps.num_steps(num_sequences) == num_steps
 
 
 class TestAbort:

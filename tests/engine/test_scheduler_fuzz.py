@@ -64,7 +64,8 @@ class Run:
             "max_model_len": rng.choice([20, 60, 1000]),
             "prefix_cache": rng.random() < 0.9,
             "can_speculate": rng.random() < 0.7,
-            "num_tokens_ahead": rng.choice([0, 0, 1]),
+            "num_tokens_ahead": rng.choice([0, 0, 1, 5]),
+            "max_steps": rng.choice([1, 1, 3, 8]),
         }
         self.now_s = 0.0
         self._load()

@@ -155,7 +155,7 @@ class TorchBackend:
             raise EngineFailed(Told("gone"))
         self._enter(batch.rows, self._kv)
         try:
-            tokens = self._choose(batch.rows, self._decoder, self._kv)
+            tokens = self._choose(batch, self._decoder, self._kv)
         except _StepInterrupted:
             return StepOutput([], was_interrupted=True)
         for row, chosen in zip(batch.rows, tokens, strict=True):
@@ -178,6 +178,8 @@ class TorchBackend:
             raise EngineFailed(f"Slots {sorted(self._lengths)} are held though nothing runs. Load the model again.")
 
     def close(self) -> None:
+        if self._graphs is not None:
+            self._graphs.close()
         self._decoder = self._kv = self._graphs = self._device_sampler = None
         self._close_model()
         if self._device.type == "cuda":
@@ -211,12 +213,11 @@ class TorchBackend:
             max_model_len=self._config.max_model_len, speculates=self._config.speculate,
         )
 
-    def _choose(
-        self, rows: Sequence[BatchRow], decoder: AnyDecoder, kv: PagedKv
-    ) -> list[tuple[SampledToken, ...]]:
+    def _choose(self, batch: Batch, decoder: AnyDecoder, kv: PagedKv) -> list[tuple[SampledToken, ...]]:
         """Where it can, the device chooses, and only ids come back."""
+        rows = batch.rows
         if self._graphs is not None and self._graphs.takes(rows):       # over before it could be interrupted
-            tokens = self._graphs.choose(rows)
+            tokens = self._graphs.choose(rows, batch.num_steps)
             if tokens is not None:
                 return [as_far_as_right(row, each) for row, each in zip(rows, tokens, strict=True)]
             return self._chosen_from(self._graphs.forward(rows), rows)
@@ -265,7 +266,8 @@ class TorchBackend:
             vocab_size=described.vocab_size,
             prefix_cache=True,
             can_speculate=config.speculate,
-            num_tokens_ahead=1 if self._graphs is not None else 0,
+            num_tokens_ahead=0 if self._graphs is None else self._graphs.num_tokens_ahead,
+            max_steps=1 if self._graphs is None else self._graphs.max_steps,
             weight_bytes=weight_bytes,
             kv_bytes=kv_bytes,
         )

@@ -13,6 +13,7 @@ from engine.backends.scripted_tokenizer import ByteTokenizer
 from engine.backends.torch.backend import LoadedModel, TorchBackend, TorchConfig
 from engine.backends.torch.config import Attention, DecoderConfig, Rope
 from engine.backends.torch.flat_step import flatten
+from engine.backends.torch.stream import DriverStream
 from engine.backends.torch.weights import LayerWeights, Weights
 from engine.batch import Batch, BatchRow, Release, SamplingInput
 from engine.params import SamplingParams
@@ -102,14 +103,26 @@ def test_prompts_mixed_steps_and_graphs_say_what_plain_torch_says() -> None:
                 assert found.logprob == pytest.approx(near[found.token_id], abs=0.06)
 
 
-def test_steps_that_were_launched_ahead_say_what_steps_one_by_one_say(monkeypatch: pytest.MonkeyPatch) -> None:
+ENDS = [74, 25, 74, 25]         # after the prompt's token runs of 3 or of 8: those who leave do so after as many steps
+
+
+@pytest.mark.parametrize("num_steps", [1, 3, 8])
+def test_steps_that_were_launched_ahead_say_what_steps_one_by_one_say(
+    num_steps: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     chance = torch.Generator().manual_seed(5)
     prompts = [torch.randint(0, 300, (length,), generator=chance).tolist() for length in (30, 47, 5, 100)]
     ahead, single = _backend(kernels=True), _backend(kernels=True)
-    monkeypatch.setattr(single._graphs, "_can_go_on", lambda rows: False)
-    said = [_greedily(backend, prompts) for backend in (ahead, single)]
+    monkeypatch.setattr(single._graphs, "_num_steps_to_go", lambda rows: 1)
+    said = [_greedily(backend, prompts, number) for backend, number in ((ahead, num_steps), (single, 1))]
     assert said[0] == said[1]
-    assert [len(each) for each in said[0]] == [60, 23, 60, 40]
+    assert [len(each) for each in said[0]] == ENDS
+
+
+def test_steps_are_launched_by_the_drivers_own_calls() -> None:
+    backend = _backend(kernels=True)
+    assert backend._graphs is not None
+    assert isinstance(backend._graphs._stream, DriverStream)
 
 
 def test_proposals_in_a_graph_give_the_logits_of_plain_torch() -> None:
@@ -158,10 +171,10 @@ def _proposing(slot: int, tokens: list[int], position: int, num_proposed: int, b
     return row
 
 
-def _greedily(backend: TorchBackend, prompts: list[list[int]]) -> list[list[int]]:
+def _greedily(backend: TorchBackend, prompts: list[list[int]], num_steps: int) -> list[list[int]]:
     """Some leave in the midst, and one of the slots is taken by another."""
     texts = [list(prompt) for prompt in prompts]
-    ends = [60, 23, 60, 40]
+    ends = ENDS
     tables = [list(range(20 * index, 20 * index + 20)) for index in range(4)]
     done = [0] * 4
     running, waiting = [0, 1, 2], [3]
@@ -176,18 +189,21 @@ def _greedily(backend: TorchBackend, prompts: list[list[int]]) -> list[list[int]
             )
             rows.append(BatchRow(
                 slot=slot, token_ids=texts[index][start:], position=start,
-                block_table=tables[index][: -(-(len(texts[index]) + 1) // 16)], sampling=sampling,
+                block_table=tables[index][: -(-(len(texts[index]) + 8) // 16)], sampling=sampling,
             ))
-        output = backend.execute(Batch(rows=rows, released=released))
+        output = backend.execute(Batch(rows=rows, released=released, num_steps=num_steps))
         released = []
-        for index, (token,) in zip(list(running), output.tokens, strict=True):
-            done[index] = len(texts[index])
-            texts[index].append(token.token_id)
-            if len(texts[index]) - len(prompts[index]) == ends[index]:
+        for index, tokens in zip(list(running), output.tokens, strict=True):
+            assert 1 <= len(tokens) <= num_steps
+            texts[index] += [token.token_id for token in tokens]
+            done[index] = len(texts[index]) - 1
+            if len(texts[index]) - len(prompts[index]) >= ends[index]:
                 running.remove(index)
                 released.append(Release(slot=1 if index == 3 else index, kept_blocks=[]))
                 if waiting and index == 1:
                     running.append(waiting.pop())
     backend.execute(Batch(released=released))
     backend.check_integrity()
-    return [text[len(prompt):] for text, prompt in zip(texts, prompts, strict=True)]
+    return [
+        text[len(prompt) : len(prompt) + end] for text, prompt, end in zip(texts, prompts, ends, strict=True)
+    ]

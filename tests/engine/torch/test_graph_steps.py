@@ -5,6 +5,7 @@ is CUDA's own, capturing and events, stands still; inputs, tables, kernels and l
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from types import SimpleNamespace
 
 import pytest
@@ -14,7 +15,7 @@ from engine.backends.torch.config import Attention, DecoderConfig, Rope
 from engine.backends.torch.decoder import Decoder
 from engine.backends.torch.flat_step import flatten
 from engine.backends.torch.paged_kv import PagedKv
-from engine.backends.torch.token_rows import as_far_as_right
+from engine.backends.torch.token_rows import TokenRows, as_far_as_right
 from engine.backends.torch.weights import LayerWeights, Weights
 from engine.batch import BatchRow, SamplingInput
 from engine.params import SamplingParams
@@ -25,8 +26,8 @@ pytest.importorskip("triton")
 if os.environ.get("TRITON_INTERPRET") != "1":
     pytest.skip("on CUDA, test_cuda.py has the graphs themselves", allow_module_level=True)
 
-from engine.backends.torch.device_sampler import DeviceSampler
-from engine.backends.torch.graph_decoder import GraphDecoder, most_rows
+from engine.backends.torch.device_sampler import UNCERTAIN, DeviceSampler
+from engine.backends.torch.graph_decoder import GraphDecoder, _Kind, _Launched, most_rows
 
 CPU = torch.device("cpu")
 CONFIG = DecoderConfig(
@@ -36,6 +37,14 @@ CONFIG = DecoderConfig(
 )
 CHANCE = torch.Generator().manual_seed(3)
 TEXT, OTHER = torch.randint(0, 300, (2, 60), generator=CHANCE).tolist()
+
+
+def _as_captured(graphs: GraphDecoder, kind: _Kind) -> None:
+    def step() -> None:
+        draws = graphs._draws if kind.draws else None
+        graphs._layers.step(graphs._inputs[:, : kind.size], draws, are_each_anothers=kind.are_each_anothers)
+
+    graphs._graphs[kind] = step
 
 
 class _Event:
@@ -52,14 +61,7 @@ def decoder(monkeypatch: pytest.MonkeyPatch) -> Decoder:
             multi_processor_count=4, shared_memory_per_multiprocessor=100 << 10
         ),
     )
-    monkeypatch.setattr(
-        GraphDecoder, "_capture", lambda self, kind: SimpleNamespace(
-            replay=lambda: self._layers.step(
-                self._inputs[:, : kind.size], self._draws if kind.draws else None,
-                are_each_anothers=kind.are_each_anothers,
-            )
-        ),
-    )
+    monkeypatch.setattr(GraphDecoder, "_capture", _as_captured)
     monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: None)
 
     def matrix(*shape: int) -> torch.Tensor:
@@ -131,7 +133,7 @@ def test_what_was_launched_ahead_is_used_until_something_is_proposed(decoder: De
             _row(0, texts[0], len(texts[0]) - 1 - num_proposed, num_proposed, [5, 1, 3]),
             _row(1, texts[1], len(texts[1]) - 1, 0, [2, 7]),
         ]
-        assert (graphs._ahead is not None and graphs._ahead.is_of(rows)) is is_ahead
+        assert any(each.is_of(rows) for each in graphs._ahead[:1]) is is_ahead
         best = decoder.forward(flatten(rows, CPU, for_kernels=False), plain).argmax(dim=-1).tolist()
         found = graphs.choose(rows)
         assert found is not None
@@ -151,7 +153,7 @@ def test_what_is_drawn_is_launched_ahead_too_and_is_what_one_row_alone_draws(dec
             _row(0, texts[0], len(texts[0]) - 1 - num_proposed, num_proposed, [5, 1, 3], WARM),
             _row(1, texts[1], len(texts[1]) - 1, 0, [2, 7]),
         ]
-        assert (graphs._ahead is not None and graphs._ahead.is_of(rows)) is is_ahead
+        assert any(each.is_of(rows) for each in graphs._ahead[:1]) is is_ahead
         logits = decoder.forward(flatten(rows, CPU, for_kernels=False), plain).numpy()
         wanted = [sample_row(logits[: 1 + num_proposed], rows[0]), sample_row(logits[1 + num_proposed :], rows[1])]
         found = graphs.choose(rows)
@@ -161,6 +163,57 @@ def test_what_is_drawn_is_launched_ahead_too_and_is_what_one_row_alone_draws(dec
         texts[1].append(found[1][0])
         if num_proposed:
             graphs.forget(0)
+
+
+@pytest.mark.parametrize("params", [GREEDY, WARM])
+def test_several_steps_at_once_are_those_one_by_one(decoder: Decoder, params: SamplingParams) -> None:
+    """While one row leaves in the midst, blocks end, and the processor has to look once."""
+    graphs, _ = _prompted(decoder, quantises=False)
+    single, _ = _prompted(decoder, quantises=False)
+    texts, tables = [TEXT[:31], OTHER[:15]], [[5, 1, 3, 4], [2, 7]]
+    wanted = [list(text) for text in texts]
+    for _ in range(18):
+        rows = [_row(slot, text, len(text) - 1, 0, tables[slot], params) for slot, text in enumerate(wanted)]
+        said = single.choose(rows)
+        assert said is not None
+        for text, (token,) in zip(wanted, said, strict=True):
+            text.append(token)
+    for num_steps, num_taken, num_rows in ((4, 4, 2), (4, 4, 2), (8, 8, 2), (8, 2, 2), (8, 8, 1)):
+        rows = [
+            _row(slot, text, len(text) - 1, 0, tables[slot], params) for slot, text in enumerate(texts[:num_rows])
+        ]
+        found = graphs.choose(rows, num_steps)
+        assert found is not None
+        assert [len(each) for each in found] == [num_taken] * num_rows
+        for text, tokens in zip(texts, found, strict=False):
+            text.extend(tokens)
+    assert texts[1] == wanted[1]
+    assert texts[0][: len(wanted[0])] == wanted[0]
+    assert len(texts[0]) == len(wanted[0]) + 8
+
+
+def test_no_step_counts_after_one_of_which_the_processor_has_to_say_the_token(
+    decoder: Decoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graphs, _ = _prompted(decoder, quantises=False)
+    rows = [_row(0, TEXT, 30, 0, [5, 1, 3], WARM), _row(1, OTHER, 14, 0, [2, 7], WARM)]
+    replay, num_replayed = graphs._replay, 0
+
+    def uncertain_in_the_third(tokens: TokenRows, rows: Sequence[BatchRow], num_ahead: int | None) -> _Launched:
+        nonlocal num_replayed
+        num_replayed += 1
+        launched = replay(tokens, rows, num_ahead)
+        if num_replayed == 3:
+            launched.tokens_here[1] = UNCERTAIN
+        return launched
+
+    monkeypatch.setattr(graphs, "_replay", uncertain_in_the_third)
+    found = graphs.choose(rows, 5)
+    assert found is not None
+    assert [len(each) for each in found] == [2, 2]
+    assert graphs._ahead == []
+    num_replayed = 2
+    assert graphs.choose(rows, 5) is None
 
 
 def test_rows_for_the_processor_get_their_logits(decoder: Decoder) -> None:

@@ -116,7 +116,7 @@ class _PlainGraphs:
         known = [replace(row, block_table=self._tables[row.slot]) for row in rows]
         return _as_a_graph_would(self._decoder, self._kv, known)
 
-    def choose(self, rows: Sequence[BatchRow]) -> list[list[int]] | None:
+    def choose(self, rows: Sequence[BatchRow], num_steps: int = 1) -> list[list[int]] | None:
         if not all(row.sampling is None or row.sampling.params == GREEDY for row in rows):
             return None
         found = iter(self.forward(rows).argmax(dim=-1).tolist())
