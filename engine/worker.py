@@ -15,6 +15,7 @@ from typing import Protocol
 import structlog
 
 from engine.backends.base import Backend, BackendInfo, Tokenizer
+from engine.bursts import Bursts
 from engine.engine import EngineMetrics
 from engine.errors import EngineError
 from engine.mailbox import Abort, Close, Mailbox, Submit
@@ -49,6 +50,7 @@ class EngineWorker:
         self.end_reason: Told | None = None    # why it ended, for those inside: set before the vocabulary goes
         self._mailbox: Mailbox[Request] = Mailbox()
         self._outbox = Outbox(self._tell)
+        self._bursts = Bursts()
         self._backend: Backend | None = None   # the loop calls its `interrupt`, and nothing else
         self._may_prepare = True               # there may be more of what later steps would wait for
         self._is_idle = False                  # nothing was asked for a moment: time for that
@@ -144,9 +146,10 @@ class EngineWorker:
             due_s = IDLE_S if due_s is None else min(due_s, IDLE_S)
         self._is_idle = may_sleep and self._may_prepare
         while (command := self._mailbox.take(may_sleep=may_sleep, sleep_s=due_s)) is not None:
-            may_sleep = self._is_idle = False
+            self._is_idle = False
             match command:
                 case Submit(request):
+                    self._bursts.came(to_rest=not scheduler.has_work)
                     scheduler.add(request)
                 case Abort(request_id, reason):
                     progress = scheduler.abort(request_id, reason)
@@ -154,6 +157,9 @@ class EngineWorker:
                         aborted.append(progress)
                 case Close():
                     return False
+            due_s = self._bursts.wait_s()
+            may_sleep = due_s > 0.0
+        self._bursts.begin_step()
         self._publish(scheduler, backend, aborted)
         return True
 
