@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, UnaryExpression, case, literal
+from sqlalchemy import ColumnElement, UnaryExpression, and_, case, literal, or_
 from sqlalchemy import select as sql_select
 from sqlmodel import Session, col, func, select
 
@@ -30,6 +30,17 @@ class Place:
 class Listed:
     id: str
     title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One chat, and what is to be known of where it stands."""
+
+    id: str
+    title: str
+    is_pinned: bool
+    is_archived: bool
+    above_id: str | None                                  # the pinned one that it comes next to, if there is one
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +83,30 @@ def page(session: Session, user_id: str, place: Place, *, offset: int, limit: in
         order = (col(Conversation.updated_at).desc(), col(Conversation.id).desc())
     statement = select(Conversation.id, Conversation.title).where(*_within(user_id, place))
     return [Listed(*row) for row in session.exec(statement.order_by(*order).offset(offset).limit(limit))]
+
+
+def standing(session: Session, user_id: str, conversation_id: str) -> Standing | None:
+    """None where there is no such chat of this person."""
+    kind, pin = _kind(), col(Conversation.pin_position)
+    row = session.exec(
+        select(Conversation.title, kind, pin)
+        .where(
+            Conversation.id == conversation_id, Conversation.user_id == user_id,
+            col(Conversation.deleted_at).is_(None),
+        )
+    ).first()
+    if row is None:
+        return None
+    title, where, position = row
+    above_id = None
+    if where == "pinned":
+        is_before = or_(pin < position, and_(pin == position, col(Conversation.id) < conversation_id))
+        above_id = session.exec(
+            select(Conversation.id)
+            .where(*_within(user_id, Place("pinned")), is_before)
+            .order_by(pin.desc(), col(Conversation.id).desc())
+        ).first()
+    return Standing(conversation_id, title, where == "pinned", where == "archive", above_id)
 
 
 def _kind() -> ColumnElement[str]:

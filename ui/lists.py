@@ -1,6 +1,7 @@
-"""What the sidebar asks for as it goes: a stretch of a list, and a search. On the event loop; see conversations.js.
+"""What the sidebar asks for as it goes: a stretch of a list, a chat, a search. On the event loop; see conversations.js.
 
     GET /ui/chats?place=days&offset=60&limit=60     [{id, title, tags}]; places: pinned, days, archive, folder:ID
+    GET /ui/chats/ID                                {id, title, tags, pinned, archived, above}: what its menu says
     GET /ui/chats/search?q=lease tag:work           {hits: [{id, title, snippet, message, at, archived}], more, words}
 
 `outline_of` makes what stands around them; it goes with the page. Matches in `title` and `snippet` stand between
@@ -14,6 +15,7 @@ from typing import Any
 from fastapi import APIRouter, HTTPException, Request
 from fastapi.responses import JSONResponse
 
+from app.errors import NotFound
 from app.services.container import Services
 from app.services.listing import DayGroup, Outline, Row
 from app.services.organise import Labels
@@ -48,6 +50,15 @@ def list_routes(services: Services) -> APIRouter:
             for hit in found.hits
         ]
         return JSONResponse({"hits": hits, "more": found.has_more, "words": found.read.words}, headers=NO_STORE)
+
+    @router.get("/ui/chats/{conversation_id}")
+    async def chat(request: Request, conversation_id: str) -> JSONResponse:
+        try:
+            row, standing = await services.listing.one(_reader(request).id, conversation_id)
+        except NotFound:
+            raise HTTPException(404) from None
+        place = {"pinned": standing.is_pinned, "archived": standing.is_archived, "above": standing.above_id}
+        return JSONResponse({**row_of(row), **place}, headers=NO_STORE)
 
     return router
 

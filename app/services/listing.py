@@ -8,9 +8,11 @@ from datetime import datetime, timedelta
 
 from sqlmodel import Session
 
+from app.errors import NotFound
+from app.language import Said
 from store import folders, organise, sidebar
 from store.database import Database
-from store.sidebar import Counts, Listed, Place
+from store.sidebar import Counts, Listed, Place, Standing
 from store.tables import Folder
 
 NUM_YEARS = 30              # further back everything is one group
@@ -62,6 +64,10 @@ class ListingService:
             _page, user_id, place, min(max(offset, 0), MAX_OFFSET), min(max(limit, 0), MAX_PAGE)
         )
 
+    async def one(self, user_id: str, conversation_id: str) -> tuple[Row, Standing]:
+        """A chat as its row shows it, and where that stands. Raises NotFound."""
+        return await self._db.read(_one, user_id, conversation_id)
+
 
 def day_groups(now: datetime) -> list[DayGroup]:
     """All that there may be, from the newest to the oldest. `now` is local."""
@@ -95,3 +101,11 @@ def _page(session: Session, user_id: str, place: Place, offset: int, limit: int)
     listed: list[Listed] = sidebar.page(session, user_id, place, offset=offset, limit=limit)
     tags = organise.tags_of(session, user_id, [each.id for each in listed])
     return [Row(each.id, each.title, tuple(tags.get(each.id, ()))) for each in listed]
+
+
+def _one(session: Session, user_id: str, conversation_id: str) -> tuple[Row, Standing]:
+    found = sidebar.standing(session, user_id, conversation_id)
+    if found is None:
+        raise NotFound(Said("error-no-chat"))
+    tags = organise.tags_of(session, user_id, [found.id])
+    return Row(found.id, found.title, tuple(tags.get(found.id, ()))), found

@@ -110,8 +110,22 @@ async def stands_still(page: Page) -> None:
 
 
 async def drawer(page: Page) -> None:
-    await page.get_by_role("button", name="Chat settings", exact=True).click()
+    await chat_settings(page)
     await expect(page.get_by_label("System prompt", exact=True)).to_be_visible()
+
+
+async def chat_settings(page: Page) -> None:
+    """Of a chat, not of one that is about to begin: on a phone the chat's menu leads there."""
+    if await page.evaluate("matchMedia('(max-width: 34.9375em)').matches"):
+        await head_menu(page)
+        await page.get_by_role("menuitem", name="Chat settings").click()
+    else:
+        await page.get_by_role("button", name="Chat settings", exact=True).click()
+
+
+async def head_menu(page: Page) -> None:
+    await page.get_by_role("button", name="Chat menu").click()
+    await expect(page.get_by_role("menuitem", name="Rename")).to_be_visible()
 
 
 async def edit(page: Page) -> None:
@@ -267,7 +281,7 @@ async def sidebar(page: Page) -> None:
 
 IN_CHAT: tuple[State, ...] = (
     drawer, edit, message_menu, meter, search, filtered_search, search_in_vain, selection, selection_to_tag, chat_menu,
-    tags, archive,
+    head_menu, tags, archive,
 )
 IN_NEW_CHAT: tuple[State, ...] = (
     commands, commands_found, shortcuts, models_menu, folder_form, person_menu, temporary, prompts, variables,

@@ -58,6 +58,8 @@ async def test_by_keyboard_a_chat_is_renamed_deleted_and_brought_back(server: Se
     address = page.url
     await page.get_by_label("Chat menu").focus()
     await _press(page, "Enter")
+    await expect(page.get_by_role("menuitem", name="Pin")).to_be_focused()
+    await _press(page, "ArrowDown")
     await expect(page.get_by_role("menuitem", name="Rename")).to_be_focused()
     await _press(page, "Enter")
     await expect(page.get_by_label("New title")).to_be_focused()

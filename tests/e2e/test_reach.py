@@ -50,8 +50,7 @@ async def test_nothing_sticks_out_at_360_px_whichever_way_lines_run(server: Serv
             for direction in ("ltr", "rtl"):
                 await page.evaluate("direction => { document.documentElement.dir = direction; }", direction)
                 await _fits(page, f"{path} at {width} {direction}")
-        await page.get_by_role("button", name="Chat settings", exact=True).click()
-        await expect(page.get_by_label("System prompt", exact=True)).to_be_visible()
+        await drawer(page)
         await _fits(page, f"drawer at {width}")
         await page.keyboard.press("Escape")
     await page.set_viewport_size({"width": 360, "height": 740})

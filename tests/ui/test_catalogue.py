@@ -28,7 +28,7 @@ LETTERS = re.compile(r"[^\W\d_]")
 TO_MACHINES = {"t", "Said", "props", "classes", "style", "on", "run_javascript", "compile", "TypeVar", "create"}
 READ_KEYWORDS = {"text", "label", "title", "placeholder", "aria_label", "action", "detail", "subject", "note"}
 READ_ARGUMENTS = {      # of these calls, which argument people read
-    "tag": 2, "button": 0, "menu_item": 0, "menu_link": 0, "menu_file": 0, "icon_button": 1, "field": 0, "hint_bad": 0,
+    "tag": 2, "button": 0, "menu_item": 0, "menu_link": 0, "icon_button": 1, "field": 0, "hint_bad": 0,
     "narrow_head": 0, "page_title": 0, "label": 0, "notify": 0,
 }
 # Classes, attributes, events, selectors, and what Quasar and browsers are told in their own words

@@ -31,6 +31,25 @@ async def test_a_list_comes_in_stretches(ada: Person) -> None:
         assert (await browser.get("/ui/chats?place=days&offset=x")).status_code == 400
 
 
+async def test_a_chat_says_what_its_menu_offers(ada: Person) -> None:
+    organise, ids = ada.home.services.organise, await chats(ada, "A", "B", "C")
+    await organise.tag(ada.id, ids[:1], "work")
+    async with ada.http() as browser:
+        async def told_of(chat_id: str) -> dict[str, Any]:
+            return dict((await browser.get(f"/ui/chats/{chat_id}")).json())
+
+        plain = {"id": ids[0], "title": "A", "tags": ["work"], "pinned": False, "archived": False, "above": None}
+        assert await told_of(ids[0]) == plain
+        await organise.pin(ada.id, ids[:2])
+        pinned = [row["id"] for row in (await browser.get("/ui/chats?place=pinned")).json()]
+        assert [(await told_of(each))["above"] for each in pinned] == [None, pinned[0]]
+        assert (await told_of(pinned[0]))["pinned"] is True
+        await organise.archive(ada.id, ids[:1])
+        assert await told_of(ids[0]) == plain | {"archived": True}
+        await organise.delete(ada.id, ids[2:])
+        assert (await browser.get(f"/ui/chats/{ids[2]}")).status_code == 404
+
+
 async def test_a_search_answers_with_marks_and_the_message(ada: Person) -> None:
     sent = await ada.home.services.chat.send(ada.id, None, "What is the capital of France?")
     async with ada.http() as browser:
@@ -48,8 +67,9 @@ async def test_nobody_sees_another_s_and_who_is_not_signed_in_nothing(home: Home
     async with ben.http() as browser:
         assert (await browser.get(f"/ui/chats?place=folder:{folder.id}")).json() == []
         assert (await browser.get("/ui/chats/search?q=secret")).json()["hits"] == []
+        assert (await browser.get(f"/ui/chats/{ids[0]}")).status_code == 404
     async with home.http() as nobody:
-        for path in ("/ui/chats?place=days", "/ui/chats/search?q=secret"):
+        for path in ("/ui/chats?place=days", "/ui/chats/search?q=secret", f"/ui/chats/{ids[0]}"):
             assert (await nobody.get(path, headers={"Accept": "*/*"})).status_code == 401
 
 

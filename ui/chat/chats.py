@@ -13,7 +13,6 @@ from itertools import count
 from app.services.container import Services
 from app.services.organise import OrganiseService
 from store.sidebar import Place
-from store.tables import Conversation
 from store.undo import Before
 from ui.components.sidebar import Act, ConversationList, SidebarActions
 from ui.components.toast import Toast
@@ -77,13 +76,6 @@ class ChatList:
         """The chat of `active_id` is marked as the one that is open."""
         writing = self._services.generations.conversations_being_written(self._user_id)
         self._list.show(active=active_id, writing=writing)
-
-    def start_rename(self, conversation: Conversation) -> None:
-        self._list.start_rename(conversation.id, conversation.title)
-
-    async def delete(self, conversation_id: str) -> None:
-        """No question beforehand: it can be undone."""
-        await self._act({"do": "delete", "ids": [conversation_id]})
 
     # --- what is done, and undone -------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from store.tables import Conversation, User, UserRole, WhenFull
 from ui.chat.chosen import Choice
 from ui.chat.setup import SetupRoom
 from ui.components.context_meter import ContextGauge
-from ui.components.elements import icon, icon_button, menu, menu_file, menu_item, tag
+from ui.components.elements import icon, icon_button, tag
 from ui.components.frame import open_menu_buttons
 from ui.components.model_picker import ModelPicker
 from ui.language import t
@@ -23,10 +23,7 @@ class HeadActions:
     choose_preset: Callable[[str | None], Awaitable[None]]
     set_temporary: Callable[[bool], None]       # of the chat that is about to begin
     new_chat: Callable[[], Awaitable[None]]
-    rename: Callable[[], None]                  # this and the rest: the chat that is shown
-    print: Callable[[], Awaitable[None]]
-    delete: Callable[[], Awaitable[None]]
-    when_full: Callable[[WhenFull], Awaitable[None]]        # what becomes of the oldest messages of this chat
+    when_full: Callable[[WhenFull], Awaitable[None]]        # what becomes of the oldest messages of the chat shown
 
 
 class ChatHead:
@@ -53,15 +50,9 @@ class ChatHead:
             tag("span", "nk-hide-xs", t("head-temporary"))
         self._settings = icon_button("sliders-horizontal", t("head-settings"), "nk-chat-settings")
         self._settings.props("data-nk-drawer aria-expanded=false")
-        with icon_button("ellipsis", t("head-menu"), "nk-not-sm") as self._menu, menu("bottom right", "top right"):
-            menu_item(t("head-rename"), "pencil").on("click", self._actions.rename)
-            self._export_links = {
-                form: menu_file(t(f"head-export-{form}"), icon_name)
-                for form, icon_name in (("json", "download"), ("markdown", "file-text"))
-            }
-            menu_item(t("head-print"), "printer").on("click", self._actions.print)
-            tag("hr")
-            menu_item(t("head-delete"), "trash-2", classes="danger").on("click", self._actions.delete)
+        # Opens the menu that the chat's row in the sidebar has: see conversations.js.
+        self._menu = icon_button("ellipsis", t("head-menu"), "nk-chat-menu")
+        self._menu.props("data-nk-chat-menu aria-haspopup=menu")
         with tag("a", "nk-ib nk-only-sm", href="/", aria_label=t("head-new-chat")) as link:
             icon("square-pen", 20)
         link.on("click.prevent", self._actions.new_chat, args=[])
@@ -78,9 +69,6 @@ class ChatHead:
         self._temporary.update()
         self._temporary_tag.set_visibility(is_temporary and not is_new)
         self._settings.set_visibility(is_new or conversation is not None)
-        if conversation is not None:
-            for form, link in self._export_links.items():
-                link.props["href"] = f"/chats/{conversation.id}/export?form={form}"
 
     def open_models(self) -> None:
         self._picker.open()

@@ -1,6 +1,6 @@
 // The sidebar of the chat page: a new chat, the search, and all chats there are. Only the rows in sight are in the page: where
 // each of thousands stands follows from their numbers alone (assets/build/sidebar/layout.js). Links are real ones.
-import { drag, keys, Layout, Pages, renaming, SideMenu, SideSearch, selection } from "inglenook-sidebar";
+import { drag, keys, Layout, menus, Pages, renaming, SideMenu, SideSearch, selection } from "inglenook-sidebar";
 
 const t = (...said) => window.nkWords.t(...said);
 const OPEN_KEY = "inglenook.folders";
@@ -14,7 +14,7 @@ const rowHeight = (narrow) => Math.round((narrow.matches ? 2.75 : 2.125) * parse
 export default {
   components: { SideMenu, SideSearch },
   directives: { escape: window.nkEscape.directive },
-  mixins: [selection, drag, keys, renaming],
+  mixins: [selection, drag, keys, menus, renaming],
   template: `
     <div class="nk-sidebar" @dragend="dragEnd">
       <SideSearch v-if="searching" v-escape="closeSearch" :folders="outline.folders" :tags="outline.tags" :models="outline.models" :active="active" @close="closeSearch" @open="openHit"/>
@@ -50,14 +50,14 @@ export default {
               <div v-else role="row" class="nk-nav nk-at" :data-key="item.key" :style="at(item)" :aria-rowindex="item.position + 1" :aria-level="(item.depth ?? 0) + 1"
                 :aria-selected="item.row ? String(selected.has(item.row.id)) : null" :aria-expanded="item.type === 'folder' ? String(item.isOpen) : null"
                 :class="{ on: item.row && item.row.id === active, chosen: item.row && selected.has(item.row.id), over: over === item.overKey }"
-                :draggable="item.type !== 'archive'" @dragstart="item.folder ? dragFolder(item, $event) : item.row && dragChat(item, $event)"
+                :draggable="item.type !== 'archive'" @dragstart="item.folder ? dragFolder(item, $event) : item.row && dragChat(item, $event)" @contextmenu="rightClick(item, $event)"
                 @dragover="dragOver(item, $event)" @drop="drop(item, $event)">
                 <template v-if="item.type === 'chats'">
                   <template v-if="item.row">
                     <span v-if="selecting" class="nk-check" aria-hidden="true" @click="toggle(item)"><svg v-if="selected.has(item.row.id)" class="nk-i nk-i-14"><use href="#nk-check"/></svg></span>
                     <span role="gridcell" class="nk-cell"><a class="nk-nav-link nk-ell" data-focus :data-nk-close-menu="selecting ? null : ''" dir="auto" :data-chat="item.row.id" :href="'/c/' + item.row.id"
                       :tabindex="tabindex(item)" :aria-current="item.row.id === active ? 'page' : null" :title="hint(item.row)" @focus="stand(item)" @click="click(item, $event)" @auxclick.stop
-                      @pointerdown="pressStart(item, $event)" @pointermove="pressMove" @pointerup="pressEnd" @pointercancel="pressEnd" @contextmenu="pressMenu">{{ item.row.title }}</a></span>
+                      @pointerdown="pressStart(item, $event)" @pointermove="pressMove" @pointerup="pressEnd" @pointercancel="pressEnd">{{ item.row.title }}</a></span>
                     <span v-if="writing.includes(item.row.id)" role="gridcell" class="nk-cell-end"><span class="nk-live" :title="t('sidebar-writing')" role="img" :aria-label="t('sidebar-writing')"></span></span>
                     <span role="gridcell" v-if="!selecting" class="nk-cell-end"><button type="button" class="nk-ib nk-ib-sm nk-more" :tabindex="tabindex(item)" :aria-label="t('sidebar-menu-of', { name: item.row.title })" aria-haspopup="menu"
                       :aria-expanded="String(menuKey === item.key)" @click="menuOf(item, $event.currentTarget)"><svg class="nk-i nk-i-16" aria-hidden="true"><use href="#nk-ellipsis"/></svg></button></span>
@@ -82,8 +82,8 @@ export default {
             <svg class="nk-i" aria-hidden="true"><use :href="'#nk-' + each.icon"/></svg></button>
         </div>
       </template>
-      <SideMenu ref="menu" :folders="outline.folders" :tags="outline.tags" @act="act" @rename="startRename" @rename-folder="renameFolder" @select="select([$event.id])"
-        @print="$emit('print', $event)" @closed="menuKey = null"/>
+      <SideMenu ref="menu" :folders="outline.folders" :tags="outline.tags" @act="act" @rename="startRename" @rename-folder="renameFolder" @select="startSelecting"
+        @print="$emit('print', $event)" @settings="openSettings" @closed="menuKey = null"/>
     </div>`,
   props: { outline: Object, first: Array, active: String, writing: Array, version: Number, keysNew: String, keysSearch: String },
   emits: ["new-chat", "open", "rename", "rename-folder", "print", "act", "undo"],
@@ -93,7 +93,7 @@ export default {
     for (const { place, rows } of this.first) this.pages.put(place, 0, rows);
     this.narrow = matchMedia(NARROW);
     return {
-      open: new Set(open), view: "list", searching: false, current: null, menuKey: null,
+      open: new Set(open), view: "list", searching: false, current: null,
       top: 0, height: window.innerHeight * LIST_PART, row: rowHeight(this.narrow), stamp: 0,
     };
   },
@@ -261,14 +261,6 @@ export default {
     keepOpen(open) {
       this.open = open;
       localStorage.setItem(OPEN_KEY, JSON.stringify([...open].slice(-200)));
-    },
-    menuOf(item, target) {
-      if (!item || !target || !(item.row || item.folder)) return;
-      this.menuKey = item.key;
-      if (item.folder) return this.$refs.menu.open("folder", target, { folder: item.folder });
-      const above = item.place === "pinned" && item.index ? this.pages.row("pinned", item.index - 1)?.id : null;
-      const row = { ...item.row, pinned: item.place === "pinned", archived: item.place === "archive", above };
-      return this.$refs.menu.open("chat", target, { row, ids: [item.row.id], given: item.row.tags });
     },
     anywhere(event) {
       if (!(event.ctrlKey || event.metaKey) || !event.shiftKey || event.code !== "KeyF" || window.nkEscape.isCovered()) return;

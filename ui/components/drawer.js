@@ -42,6 +42,7 @@ export default {
       else this.show();
     },
     show() {
+      this.opener = document.activeElement;
       this.open = true;
       this.told();
       this.$emit("open");
@@ -52,7 +53,8 @@ export default {
       const hadFocus = this.$refs.panel.contains(activeElement) || activeElement === document.body || !WIDE.matches;
       this.open = false;
       this.told();
-      if (hadFocus) document.querySelector("[data-nk-drawer]")?.focus();
+      const button = document.querySelector("[data-nk-drawer]");
+      if (hadFocus) (button?.checkVisibility() ? button : this.opener)?.focus(); // on a phone a menu has led here
     },
     // Over the page, it is all there is to be reached.
     told() {

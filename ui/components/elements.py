@@ -72,13 +72,6 @@ def menu_link(text: str, icon_name: str, href: str) -> Element:
     return element
 
 
-def menu_file(text: str, icon_name: str) -> Element:
-    """A file to be had: the browser keeps it, under the name that the server gives. Its `href` comes later."""
-    element = menu_link(text, icon_name, "")
-    element.props["download"] = ""
-    return element
-
-
 def hint_bad(text: str) -> Element:
     """What is wrong with the field above, and what to do."""
     with tag("span", "nk-hint bad", role="alert") as element:

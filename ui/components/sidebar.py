@@ -65,6 +65,3 @@ class ConversationList(
         if any(self._props[key] != value for key, value in wanted.items()):
             self._props.update(wanted)
             self.update()
-
-    def start_rename(self, conversation_id: str, title: str) -> None:
-        self.run_method("startRename", {"id": conversation_id, "title": title})

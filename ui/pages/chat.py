@@ -67,8 +67,7 @@ class ChatPage:
         ))
         self._head = ChatHead(self._user, HeadActions(
             choose_model=self._choose_model, choose_preset=self._setup.choose_preset, set_temporary=self._set_temporary,
-            new_chat=self._new_chat, rename=self._rename_this, print=self._print_this, delete=self._delete_this,
-            when_full=partial(self._setup.change, "when_full"),
+            new_chat=self._new_chat, when_full=partial(self._setup.change, "when_full"),
         ))
         self._room = TalkRoom(
             services, self._user, self._setup,
@@ -186,23 +185,11 @@ class ChatPage:
         await self._show(conversation_id)
         self._begun_id = conversation_id
 
-    def _rename_this(self) -> None:
-        if self._conversation is not None:
-            self._chats.start_rename(self._conversation)
-
-    async def _delete_this(self) -> None:
-        if self._conversation is not None:
-            await self._chats.delete(self._conversation.id)
-
     async def _print(self, conversation_id: str) -> None:
         """All of it: a long chat is shown from its beginning first."""
         await self._open(conversation_id)
         if self._room.talk is not None and self._wanted_id == conversation_id:
             self._room.talk.print_all()
-
-    async def _print_this(self) -> None:
-        if self._conversation is not None:
-            await self._print(self._conversation.id)
 
     async def _choose_model(self, model_id: str) -> None:
         self._chosen.model_id = model_id

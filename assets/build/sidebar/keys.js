@@ -22,7 +22,7 @@ export const keys = {
       else if (event.key === "Delete" && item?.type === "folder") this.act({ do: "delete_folder", folder: item.folder.id });
       else if (event.key === "a" && withCtrl) await this.selectAll(event.preventDefault());
       else if (event.key === "z" && withCtrl) this.$emit("undo");
-      else if (event.key === "ContextMenu" || (event.key === "F10" && event.shiftKey)) this.menuOf(item, event.target.closest("[data-key]"));
+      else if (event.key === "ContextMenu" || (event.key === "F10" && event.shiftKey)) done = this.menuOf(item, event.target.closest("[data-key]"));
       else done = false;
       if (!done) return;
       event.preventDefault();

@@ -15,12 +15,13 @@ const Item = {
 export const SideMenu = {
   components: { Item },
   props: { folders: Array, tags: Array },
-  emits: ["act", "rename", "rename-folder", "select", "print", "closed"],
+  emits: ["act", "rename", "rename-folder", "select", "print", "settings", "closed"],
   template: `
     <q-menu v-model="isOpen" :target="target" no-parent-event :anchor="anchor" :self="corner" :offset="[0, 4]"
-      class="nk-menu nk-side-menu" :role="field ? 'dialog' : 'none'" :aria-label="heading || null" @hide="hidden" @show="shown">
-      <div ref="list" :role="field ? null : 'menu'">
+      ref="popup" :touch-position="at !== null" class="nk-menu nk-side-menu" :role="field ? 'dialog' : 'none'" :aria-label="heading || null" @hide="hidden" @show="shown">
+      <div ref="list" :role="field ? null : 'menu'" @contextmenu="byKey">
         <template v-if="mode === 'chat'">
+          <template v-if="settings"><Item icon="sliders-horizontal" :label="settings" @click="leave('settings')"/><hr></template>
           <Item v-if="row.archived" icon="archive-restore" :label="t('sidebar-unarchive')" @click="act({ do: 'unarchive' })"/>
           <Item v-else :icon="row.pinned ? 'pin-off' : 'pin'" :label="t(row.pinned ? 'sidebar-unpin' : 'sidebar-pin')" @click="act({ do: row.pinned ? 'unpin' : 'pin' })"/>
           <Item v-if="row.above" icon="arrow-up" :label="t('sidebar-pin-up')" @click="act({ do: 'pin', before: row.above })"/>
@@ -64,7 +65,7 @@ export const SideMenu = {
       </div>
     </q-menu>`,
   data() {
-    return { isOpen: false, mode: "chat", target: false, row: {}, folder: {}, ids: [], given: new Set(), text: "", anchor: "bottom right", corner: "top right" };
+    return { isOpen: false, mode: "chat", target: false, row: {}, folder: {}, ids: [], given: new Set(), text: "", settings: "", at: null, anchor: "bottom right", corner: "top right" };
   },
   computed: {
     heading() {
@@ -87,15 +88,21 @@ export const SideMenu = {
   },
   methods: {
     t,
-    open(mode, target, { row = {}, folder = {}, ids = [], given = [] } = {}) {
+    // `at`: a pointer's event, to open there. `settings`: what the way to the chat's settings is called, if it is here.
+    open(mode, target, { row = {}, folder = {}, ids = [], given = [], settings = "", at = null } = {}) {
+      if (this.isOpen && this.target === target && !at) return this.close(); // the button of an open menu
       const fromBelow = target.getBoundingClientRect().top > window.innerHeight * 0.7;
-      Object.assign(this, { mode, row, folder, ids, given: new Set(given), text: "", target });
-      [this.anchor, this.corner] = fromBelow ? ["top right", "bottom right"] : ["bottom right", "top right"];
-      this.opener = target;
-      this.$nextTick(() => (this.isOpen = true));
+      Object.assign(this, { mode, row, folder, ids, given: new Set(given), text: "", settings, at, target });
+      if (at) this.anchor = this.corner = "top left";
+      else [this.anchor, this.corner] = fromBelow ? ["top right", "bottom right"] : ["bottom right", "top right"];
+      return void this.$nextTick(() => this.$refs.popup.show(at ?? undefined));
     },
     close() {
       this.isOpen = false;
+    },
+    // Windows calls for the browser's own menu when the key that has opened this one is released.
+    byKey(event) {
+      if (event.button !== 2 && !event.target.closest("input")) event.preventDefault();
     },
     hidden() {
       this.$emit("closed");
@@ -103,7 +110,10 @@ export const SideMenu = {
     go(mode) {
       this.mode = mode;
       this.text = "";
-      this.$nextTick(() => this.focusFirst());
+      this.$nextTick(() => {
+        this.$refs.popup.updatePosition(); // it is longer now, or shorter
+        this.focusFirst();
+      });
     },
     // Whoever was quicker with the arrows than the menu stays where they are.
     shown() {

@@ -24,13 +24,11 @@ export const renaming = {
       this.selectTitle();
     },
     selectTitle() {
-      // The menu that led here holds the focus until it is gone.
-      if (document.querySelector(".q-menu")) return void requestAnimationFrame(this.selectTitle);
-      this.$nextTick(() => {
+      this.afterMenu(() => this.$nextTick(() => {
         const position = this.positionOfItem(this.renaming ?? "");
         if (position !== null) this.scrollTo(this.layout.at(position));
         this.$nextTick(() => (this.$refs.title?.[0] ?? this.$refs.titleAway)?.select());
-      });
+      }));
     },
     saveRename() {
       const [kind, id] = (this.renaming ?? "").split(":");

@@ -91,9 +91,5 @@ export const selection = {
       clearTimeout(this.pressTimer);
       this.pressAt = null;
     },
-    // A long press would open the browser's own menu of a link.
-    pressMenu(event) {
-      if (this.pressAt || this.wasLongPress) event.preventDefault();
-    },
   },
 };

@@ -51,11 +51,6 @@ picker-elsewhere-ready = Antwortet auf Anfrage
 picker-elsewhere-failing = Hat zuletzt nicht geantwortet
 
 head-menu = Chat-Menü
-head-rename = Umbenennen
-head-export-json = Als JSON exportieren
-head-export-markdown = Als Markdown exportieren
-head-print = Drucken
-head-delete = Löschen
 head-new-chat = Neuer Chat
 head-settings = Chat-Einstellungen
 head-settings-changed = Chat-Einstellungen, geändert

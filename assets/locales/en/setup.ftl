@@ -51,11 +51,6 @@ picker-elsewhere-ready = Answers when you ask
 picker-elsewhere-failing = Did not answer last time
 
 head-menu = Chat menu
-head-rename = Rename
-head-export-json = Export as JSON
-head-export-markdown = Export as Markdown
-head-print = Print
-head-delete = Delete
 head-new-chat = New chat
 head-settings = Chat settings
 head-settings-changed = Chat settings, changed
