@@ -173,7 +173,19 @@ async def temporary(page: Page) -> None:
 
 TIDE, CODE, NOTICE, ALPS = "Why the tide turns", "Counting words", "What the contract says", "Packing list"
 BAKERY = "Names for a small bakery"
-DRAWER = in_turn(clicked("[data-nk-drawer]"), seen(".nk-drawer .nk-param"))
+CHAT_MENU = in_turn(clicked("[data-nk-chat-menu]"), seen(".q-menu"))
+
+
+async def settings(page: Page) -> None:
+    """On a phone the chat's menu leads there."""
+    if await page.locator("[data-nk-drawer]").is_visible():
+        await page.locator("[data-nk-drawer]").click()
+    else:
+        await CHAT_MENU(page)
+        await page.get_by_role("menuitem").first.click()
+
+
+DRAWER = in_turn(settings, seen(".nk-drawer .nk-param"))
 
 SCENES = (
     Scene("setup", "/setup", reader=None, is_main=True),
@@ -205,8 +217,7 @@ SCENES = (
     Scene("thought", "/", in_turn(opened(NOTICE), clicked(".nk-think"))),
     Scene("interrupted", "/", opened(ALPS, ".nk-notice")),
     Scene("undo", "/", in_turn(opened(BAKERY), deleted), after=brought_back),
-    Scene("chat-menu", "/", in_turn(opened(TIDE), clicked(".nk-head [aria-label='Chat menu']"), seen(".q-menu")),
-          sizes=("desk", "tablet")),
+    Scene("chat-menu", "/", in_turn(opened(TIDE), CHAT_MENU)),
     Scene("picker", "/", in_turn(opened(TIDE), clicked(".nk-picker"), seen(".q-menu"))),
     Scene("prompts", "/", typed("[data-nk-composer]", "/", ".nk-slash")),
     Scene("sidebar", "/", in_turn(sidebar, folder_open)),

@@ -90,12 +90,16 @@ export const SideMenu = {
     t,
     // `at`: a pointer's event, to open there. `settings`: what the way to the chat's settings is called, if it is here.
     open(mode, target, { row = {}, folder = {}, ids = [], given = [], settings = "", at = null } = {}) {
-      if (this.isOpen && this.target === target && !at) return this.close(); // the button of an open menu
+      if (this.isOf(target) && !at) return this.close();
       const fromBelow = target.getBoundingClientRect().top > window.innerHeight * 0.7;
       Object.assign(this, { mode, row, folder, ids, given: new Set(given), text: "", settings, at, target });
       if (at) this.anchor = this.corner = "top left";
       else [this.anchor, this.corner] = fromBelow ? ["top right", "bottom right"] : ["bottom right", "top right"];
       return void this.$nextTick(() => this.$refs.popup.show(at ?? undefined));
+    },
+    // It is open, and this is its button.
+    isOf(target) {
+      return this.isOpen && this.target === target;
     },
     close() {
       this.isOpen = false;

@@ -29,7 +29,7 @@ export const menus = {
     // Shift leaves the browser its own menu. A finger that rests on a chat selects it.
     rightClick(item, event) {
       if (item.row && (this.pressAt || this.wasLongPress)) return event.preventDefault();
-      if (event.shiftKey || event.target.closest("input")) return undefined;
+      if (event.shiftKey) return undefined;
       const line = event.currentTarget;
       if (!this.menuOf(item, line, event)) return undefined;
       event.preventDefault();
@@ -42,13 +42,17 @@ export const menus = {
     },
     // Its row may be in a closed folder, far down or in the archive: so it is asked for.
     async menuOfShown(button) {
+      if (this.$refs.menu.isOf(button)) return this.$refs.menu.close();
+      if (this.isAsking) return undefined; // for the first of two clicks
+      this.isAsking = true;
       const id = this.active;
       const answer = await fetch(`${window.path_prefix || ""}/ui/chats/${id}`).catch(() => null);
-      if (!answer?.ok) return; // away, or gone: the page says so
+      this.isAsking = false;
+      if (!answer?.ok) return undefined; // away, or gone: the page says so
       const row = await answer.json();
-      if (id !== this.active || !button.checkVisibility()) return;
+      if (id !== this.active || !button.checkVisibility()) return undefined;
       const settings = document.querySelector("[data-nk-drawer]"); // on a phone there is no room for its button
-      this.chatMenu(button, row, { settings: settings?.checkVisibility() ? "" : (settings?.ariaLabel ?? "") });
+      return this.chatMenu(button, row, { settings: settings?.checkVisibility() ? "" : (settings?.ariaLabel ?? "") });
     },
     // The menu that leads on holds the focus until it is gone.
     afterMenu(then) {
