@@ -84,8 +84,8 @@ async def test_on_a_phone_the_head_has_it_and_the_model_keeps_its_room(server: S
     await context.add_cookies(await desk.context.cookies())      # type: ignore[arg-type]
     page = await context.new_page()
     button, opener = page.get_by_role("button", name="Chat menu"), page.get_by_role("button", name="Open menu")
-    for width in (390, 360):
-        await page.set_viewport_size({"width": width, "height": 844})
+    for width, height in ((390, 844), (360, 740)):
+        await page.set_viewport_size({"width": width, "height": height})
         await page.goto(f"{server.url}/c/{chat_id}")
         await page.wait_for_function("document.querySelector('.nk-ctxm-face')?.clientWidth > 0")   # it comes last
         seen = page.locator(".nk-head > :is(button, a):visible")
@@ -133,7 +133,7 @@ async def test_a_right_click_opens_it_at_the_pointer(server: Server, browser: Br
     await page.evaluate(ASKED)
     lease, menu = _row(page, "Lease"), page.locator(".q-menu")
     for row, what in ((lease, "Archive"), (page.get_by_role("button", name="House", exact=True), "New folder inside")):
-        x, y = await _right_click(page, row)
+        x, y = await _right_click(row)
         await expect(page.get_by_role("menuitem", name=what)).to_be_visible()
         await stands_still(page)
         box = await menu.bounding_box()
@@ -143,12 +143,14 @@ async def test_a_right_click_opens_it_at_the_pointer(server: Server, browser: Br
         await expect(row).to_be_focused()
     assert await page.evaluate("own.splice(0)") == [False, False]
 
-    await _right_click(page, lease)
-    await _right_click(page, _row(page, "Invoices"))                # from one to the next
+    await _right_click(lease)
+    await _right_click(_row(page, "Invoices"))                # from one to the next
     await page.get_by_role("menuitem", name="Unpin").click()
     await expect(page.get_by_role("rowheader", name="Pinned")).to_have_count(0)
+    await expect(_row(page, "Invoices")).not_to_be_focused()
+    await expect(page.locator(".nk-side-rows :focus")).to_have_count(1)     # on the row that took its place
     await page.set_viewport_size({"width": 1440, "height": 420})    # where there is no room below
-    await _right_click(page, lease)
+    await _right_click(lease)
     await page.get_by_role("menuitem", name="Move to").click()
     await stands_still(page)
     await expect(page.get_by_label("New folder").last).to_be_in_viewport(ratio=1)
@@ -159,11 +161,9 @@ async def test_a_right_click_opens_it_at_the_pointer(server: Server, browser: Br
     await page.evaluate("own.length = 0")
     for place in (page.get_by_label("Message", exact=True), page.locator(".prose a").last, page.locator(".nk-who")):
         await place.click(button="right")
-    await page.keyboard.down("Shift")
-    await _right_click(page, _row(page, "Heating"))
-    await page.keyboard.up("Shift")
+    await _row(page, "Heating").click(button="right", modifiers=["Shift"])
     await _row(page, "Heating").click(modifiers=["Control"])        # being selected, chats have their toolbar
-    await _right_click(page, _row(page, "Heating"))
+    await _right_click(_row(page, "Heating"))
     assert await page.evaluate("own") == [True] * 5
     await expect(menu).to_have_count(0)
     await expect(page.get_by_role("toolbar", name="1 selected")).to_be_visible()
@@ -225,9 +225,9 @@ async def _undo(page: Page, told: str) -> None:
     await page.get_by_role("button", name="Undo").click()
 
 
-async def _right_click(page: Page, place: Locator) -> tuple[float, float]:
+async def _right_click(place: Locator) -> tuple[float, float]:
+    """Where it was."""
+    await place.click(button="right", position={"x": 40, "y": 10})
     box = await place.bounding_box()
     assert box is not None
-    x, y = box["x"] + 40, box["y"] + box["height"] / 2
-    await page.mouse.click(x, y, button="right")
-    return x, y
+    return box["x"] + 40, box["y"] + 10
