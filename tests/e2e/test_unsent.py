@@ -112,3 +112,26 @@ async def test_enter_while_an_answer_is_written_says_why_nothing_is_sent(
     await expect(field(page)).to_have_value("and on")
     await press(page, "Enter")
     await expect(page.locator(".nk-bubble")).to_have_text(["count to 2000", "and on"])
+
+
+async def test_enter_while_the_first_message_is_on_its_way_says_so_too(
+    paced_server: PacedServer, browser: Browser
+) -> None:
+    """At once, before the chat has its own page: the words and the hint go on to that."""
+    page = await sign_in(browser, paced_server, paced_server.add_user())
+    paced_server.pace(0.2)
+    await field(page).evaluate("""box => {
+        for (const text of ["count to 2000", "count to 2000 and on"]) {
+            box.value = text;
+            box.dispatchEvent(new Event("input", { bubbles: true }));
+            box.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true, cancelable: true }));
+        }
+    }""")
+    hint = page.get_by_role("status").filter(has_text="Not sent yet")
+    await page.wait_for_url("**/c/*")
+    await page.get_by_label("Stop", exact=True).wait_for()
+    await expect(field(page)).to_have_value("and on")
+    await expect(hint).to_be_visible()
+    await page.get_by_label("Stop", exact=True).click()
+    await expect(hint).to_have_count(0)
+    await expect(field(page)).to_have_value("and on")

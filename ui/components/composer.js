@@ -13,6 +13,7 @@ const { t } = window.nkWords;
 const { LONG, fit, short, whole } = window.nkFields;
 
 let writtenOn = ""; // after the first message of a chat, before its page was there
+let heldOn = false; // and to be sent, by Enter
 
 export default {
   mixins: [prompts],
@@ -31,7 +32,7 @@ export default {
                 enterkeyhint="send" :aria-invalid="problem ? 'true' : null" v-bind="combobox" @input="typed" @keydown="pressed" @click="look" @blur="leave"></textarea>
       <p v-if="problem" class="nk-hint bad" role="alert">
         <svg class="nk-i nk-i-14" aria-hidden="true"><use href="#nk-circle-alert"/></svg>{{ problem }}</p>
-      <p v-else-if="isHeld" class="nk-hint" role="status">{{ t("composer-held") }}</p>
+      <p v-else-if="isHeld && (writing || sending)" class="nk-hint" role="status">{{ t("composer-held") }}</p>
       <p v-else-if="isOver" class="nk-hint" role="status">
         <svg class="nk-i nk-i-14" aria-hidden="true"><use href="#nk-circle-alert"/></svg>{{ t("composer-over", { window }) }}</p>
       <p v-else-if="isGone" class="nk-hint" role="status">{{ t("composer-temporary-gone") }}</p>
@@ -81,8 +82,8 @@ export default {
     },
   },
   watch: {
-    writing() {
-      this.isHeld = false;
+    writing(now) {
+      if (!now) this.isHeld = false;
     },
     key(now, before) {
       if (before) this.forget(before); // the chat became a temporary one
@@ -96,6 +97,7 @@ export default {
     this.text = (this.key && (sessionStorage.getItem(this.key) ?? localStorage.getItem(this.key))) || "";
     if (writtenOn && !this.begins) {
       this.text = writtenOn;
+      this.isHeld = heldOn;
       this.keep();
       writtenOn = "";
     }
@@ -109,7 +111,7 @@ export default {
     clearTimeout(this.keeping);
     if (this.sending) {
       this.forget(this.key); // taken, and the page went on to the new chat
-      if (this.begins) writtenOn = this.rest();
+      if (this.begins) [writtenOn, heldOn] = [this.rest(), this.isHeld];
     } else if (this.isUnkept) this.keep(); // else another tab may have kept more since, or sent it
   },
   methods: {
@@ -155,10 +157,10 @@ export default {
     },
     submit() {
       this.leave();
-      if (!this.text.trim() || this.sending) return;
-      if (this.writing) {
+      if (!this.text.trim()) return;
+      if (this.sending || this.writing) {
         this.problem = "";
-        this.isHeld = true; // until the answer has ended
+        this.isHeld = this.writing || this.rest().trim() !== ""; // until the answer has ended
         return;
       }
       const text = whole(this.text);
@@ -167,6 +169,7 @@ export default {
         return;
       }
       this.problem = "";
+      this.isHeld = false;
       this.sending = true;
       this.sent = this.text;
       this.$emit("send", text);
