@@ -167,7 +167,7 @@ def test_what_is_drawn_is_launched_ahead_too_and_is_what_one_row_alone_draws(dec
 
 @pytest.mark.parametrize("params", [GREEDY, WARM])
 def test_several_steps_at_once_are_those_one_by_one(decoder: Decoder, params: SamplingParams) -> None:
-    """While one row leaves in the midst, blocks end, and the processor has to look once."""
+    """While one row leaves in the midst, and blocks end."""
     graphs, _ = _prompted(decoder, quantises=False)
     single, _ = _prompted(decoder, quantises=False)
     texts, tables = [TEXT[:31], OTHER[:15]], [[5, 1, 3, 4], [2, 7]]
