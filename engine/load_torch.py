@@ -38,9 +38,9 @@ SMALLER_FORMATS: Final[tuple[WeightFormat, ...]] = ("int8", "int4")
 logger = structlog.get_logger(__name__)
 
 
-async def bring_torch() -> None:
+async def bring_torch(*more: str) -> None:
     """It takes seconds to come: on a thread, so that the event loop does not wait."""
-    for name in ("backend", "device", "gguf_config", "gguf_model"):
+    for name in ("backend", "device", *more):
         await asyncio.to_thread(import_module, f"engine.backends.torch.{name}")
 
 
@@ -51,7 +51,7 @@ async def gguf_by_torch(header: GgufHeader, machine: Machine, limits: LoadLimits
     """
     if limits.gpu_layers == 0 or not (has_torch() and has_gpu_driver()) or await asyncio.to_thread(has_gpu_build):
         return None
-    await bring_torch()
+    await bring_torch("gguf_config")
     from engine.backends.torch.device import choose_device  # noqa: PLC0415 - it is there by now
     from engine.backends.torch.gguf_config import read_gguf  # noqa: PLC0415 - as above
 
@@ -121,6 +121,7 @@ async def _start_core(
         load = partial(load_model, on_share=on_share)
         return await EngineCore.start(spec.model_id, lambda: TorchBackend(config, load), max_queue=limits.max_queue)
     from engine.backends.llama_cpp.trial import Candidate, try_model  # noqa: PLC0415 - as above
+    await bring_torch("gguf_model")
     from engine.backends.torch.gguf_model import load_gguf  # noqa: PLC0415
 
     vocabulary = Candidate(paths=folder.files, num_threads=1, vocabulary_only=True)
