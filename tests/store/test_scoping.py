@@ -57,6 +57,7 @@ NOTHING: dict[Callable[..., Any], Any] = {
     organise.tags_of: {},
     sidebar.counts: sidebar.Counts(0, 0, {}, 0, (0,)),
     sidebar.page: [],
+    sidebar.standing: None,
     undo.put_back: False,
     conversations.set_up: None,
     library.list_items: [],
