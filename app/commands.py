@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from app.numbers import decimal_number
+from engine.sizes import size
 
 if TYPE_CHECKING:
     from app.services.accounts import AccountService
@@ -50,7 +51,7 @@ def list_models(data_dir: DataDir = None) -> None:
             (
                 ("* " if default and entry.model.id == default.id else "  ") + entry.model.id,
                 entry.model.quantisation,
-                "elsewhere" if entry.is_elsewhere else f"{entry.model.size_bytes / 1e6:,.0f} MB",
+                "elsewhere" if entry.is_elsewhere else size(entry.model.size_bytes),
                 f"{entry.model.context_tokens:,}",
                 "embeddings" if entry.model.embeds else "answers",
                 entry.problem or ", ".join(entry.connections) or " + ".join(

@@ -28,6 +28,7 @@ from engine.errors import EngineError
 from engine.hardware import Machine, inspect_machine, native_devices
 from engine.load import ModelSpec, load_engine
 from engine.memory import LoadLimits
+from engine.sizes import size
 from store import models
 from store.database import Database
 from store.errors import StoreError
@@ -80,9 +81,9 @@ def _section(title: str, lines: Iterator[str]) -> None:
 
 def _machine(machine: Machine, findings: Findings) -> Iterator[str]:
     yield f"processor  {machine.processor}, {machine.num_cores} cores"
-    yield f"memory     {_gib(machine.available_bytes)} free of {_gib(machine.total_bytes)}"
+    yield f"memory     {size(machine.available_bytes)} free of {size(machine.total_bytes)}"
     if machine.available_bytes < LOW_MEMORY_BYTES:
-        findings.minor(f"Only {_gib(machine.available_bytes)} of memory are free. Close other programs.")
+        findings.minor(f"Only {size(machine.available_bytes)} of memory are free. Close other programs.")
     shown = "yes" if has_display() else "none: the browser must be opened by hand, here or elsewhere"
     yield f"display    {shown}"
 
@@ -105,11 +106,11 @@ def _data(settings: Settings, findings: Findings) -> Iterator[str]:
     folder = settings.data_dir
     there = next(each for each in (folder, *folder.parents) if each.exists())
     free_bytes = shutil.disk_usage(there).free
-    yield f"folder     {folder}{'' if folder.exists() else ' (made at the first start)'}, {_gib(free_bytes)} free"
+    yield f"folder     {folder}{'' if folder.exists() else ' (made at the first start)'}, {size(free_bytes)} free"
     if not os.access(there, os.W_OK | os.X_OK):
         findings.grave(f"{there} cannot be written. Correct its permissions, or choose another --data-dir.")
     if free_bytes < LOW_DISK_BYTES:
-        findings.minor(f"Only {_gib(free_bytes)} of disk are free in {there}. Chats need little, models much.")
+        findings.minor(f"Only {size(free_bytes)} of disk are free in {there}. Chats need little, models much.")
     config = folder / CONFIG_FILE_NAME
     yield f"settings   {config}{'' if config.exists() else ' (not there: nothing is changed)'}"
     yield f"models     {settings.models_dir}"
@@ -117,7 +118,7 @@ def _data(settings: Settings, findings: Findings) -> Iterator[str]:
     if not database.exists():
         yield f"database   {database} (made at the first start)"
         return
-    yield f"database   {database}, {database.stat().st_size / 1e6:.1f} MB"
+    yield f"database   {database}, {size(database.stat().st_size)}"
     try:
         schema = _schema_of(database)
     except StoreError as error:
@@ -223,7 +224,3 @@ def _verdict(findings: Findings) -> Iterator[str]:
         yield "none"
     for problem in sorted(findings.problems, key=lambda problem: not problem.is_grave):
         yield f"{'MEND' if problem.is_grave else 'note'}  {problem.sentence}"
-
-
-def _gib(num_bytes: int) -> str:
-    return f"{num_bytes / (1 << 30):.1f} GiB"

@@ -16,6 +16,7 @@ import typer
 
 from app.commands import DataDir, load_settings, print_table, with_services
 from app.download_target import Target, parse_target
+from engine.sizes import size
 
 if TYPE_CHECKING:
     from app.download_desk import Desk
@@ -89,13 +90,11 @@ def files(
         return variants
 
     variants = _at_desk(data_dir, ask)
-    from app.hub.disk import in_gb
-
     print_table(
         ("QUANT", "SIZE", "FILES", "HERE", "USERS", "CONTEXT", "TOK/S"),
         [
             (
-                each["label"], in_gb(each["size_bytes"]), str(len(each["files"])),
+                each["label"], size(each["size_bytes"]), str(len(each["files"])),
                 "incomplete" if each["missing"] else str(each["fit"]["verdict"]),
                 str(each["fit"]["num_users"] or "-"), f"{each['fit']['context_tokens']:,}",
                 f"about {each['speed']['tokens_per_s']:g}" if each["speed"] else "-",
@@ -133,14 +132,12 @@ def list_downloads(data_dir: DataDir = None) -> None:
         return await desk.list()
 
     statuses = _at_desk(data_dir, ask)
-    from app.hub.disk import in_gb
-
     print_table(
         ("ID", "MODEL", "STATE", "DONE", "OF", ""),
         [
             (
                 each["id"][:SHORT_ID_CHARS], _name(each), each["state"].replace("_", " "),
-                f"{each['fraction']:.0%}", in_gb(each["total_bytes"]), each["reason"],
+                f"{each['fraction']:.0%}", size(each["total_bytes"]), each["reason"],
             )
             for each in statuses
         ],
@@ -232,14 +229,13 @@ def _end(status: dict[str, Any]) -> None:
 
 def _say_plan(repo: str, plan: dict[str, Any], *, anyway: bool) -> None:
     from app.errors import Conflict
-    from app.hub.disk import in_gb
     from app.language import Said
 
     fit, num_files = plan["fit"], len(plan["files"])
     verdict = str(fit["verdict"])
     parts = f" in {num_files} files" if num_files > 1 else ""
-    size, commit = in_gb(plan["size_bytes"]), plan["commit_sha"][:12]
-    print(f"{repo}:{plan['label']}, {size}{parts}, commit {commit}.", file=sys.stderr)
+    about = f"{size(plan['size_bytes'])}{parts}, commit {plan['commit_sha'][:12]}"
+    print(f"{repo}:{plan['label']}, {about}.", file=sys.stderr)
     if verdict in ("fits", "tight"):
         layers = f", {fit['gpu_layers']} of {fit['num_layers']} layers on the GPU" if fit["gpu_layers"] else ""
         how = "It fits" if verdict == "fits" else "It fits, but only just"

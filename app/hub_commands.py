@@ -12,6 +12,7 @@ import typer
 
 from app.commands import FAILED, DataDir, load_settings, print_table, with_services
 from app.numbers import decimal_number
+from engine.sizes import size
 
 if TYPE_CHECKING:
     from app.download_desk import Desk
@@ -115,7 +116,7 @@ def _told(repo: str, update: Update) -> tuple[str, str]:
     match update.newness.value:
         case "newer":
             commit = update.commit_sha[:SHORT_COMMIT_CHARS]
-            return f"newer: {commit}, {update.size_bytes / 1e6:,.0f} MB", f"inglenook models pull {repo}/{update.file}"
+            return f"newer: {commit}, {size(update.size_bytes)}", f"inglenook models pull {repo}/{update.file}"
         case "here":
             return "newer, and here already", "see `models show`; `models rollback --to` uses it"
         case "gone":

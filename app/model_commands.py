@@ -16,6 +16,7 @@ import typer
 from app.commands import SHORT_ID_CHARS, DataDir, ModelId, print_table, with_services
 from app.model_show_command import settings_told
 from app.numbers import decimal_number, whole_number
+from engine.sizes import size
 
 if TYPE_CHECKING:
     from app.services.container import Services
@@ -33,7 +34,7 @@ def found(data_dir: DataDir = None) -> None:
             (
                 offer.found.name,
                 offer.found.app,
-                f"{offer.found.size_bytes / 1e6:,.0f} MB",
+                size(offer.found.size_bytes),
                 f"here, as {offer.model_id}" if offer.model_id else offer.found.problem or "can be added",
             )
             for offer in await services.found_models.list()

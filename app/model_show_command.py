@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from app.commands import SHORT_ID_CHARS, DataDir, ModelId, with_services
+from engine.sizes import size
 
 if TYPE_CHECKING:
     from app.services.container import Services
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from engine.template_doctor import TemplateReport
     from store.tables import Model
 
-GIB = 2**30
 
 
 def show(model: ModelId, data_dir: DataDir = None) -> None:
@@ -58,7 +58,7 @@ async def _fit(services: Services, row: Model) -> str:
         return str(error)
     where = f", {plan.gpu_layers} layers on {plan.gpu.name}" if plan.gpu else ""
     for_whom = "each text" if row.embeds else f"{plan.max_num_seqs} at once"
-    fits = f"fits: {plan.max_model_len:,} tokens for {for_whom}, {plan.everywhere_bytes / GIB:.1f} GiB at most{where}"
+    fits = f"fits: {plan.max_model_len:,} tokens for {for_whom}, {size(plan.everywhere_bytes)} at most{where}"
     return f"{fits}. {plan.gpu_note}" if plan.gpu_note else fits
 
 
@@ -76,7 +76,7 @@ def _about(
         "Problem": problem_of(row),
         "From": f"{origin.app}, {origin.name}".strip(", "),
         "Format": ", ".join(filter(None, (row.file_format, row.quantisation, row.architecture))),
-        "Size": f"{row.size_bytes / 1e6:,.0f} MB" if row.size_bytes else "",
+        "Size": size(row.size_bytes) if row.size_bytes else "",
         "Context": f"trained for {row.context_tokens:,} tokens",
         "Memory": fit,
         "Speed": f"about {speed.told:g} tok/s. {speed.rests_on}" if speed else "",

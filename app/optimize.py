@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from app.commands import DataDir, print_table, with_services
+from engine.sizes import size
 
 if TYPE_CHECKING:
     from app.services.container import Services
@@ -100,7 +101,7 @@ def _original_row(report: FormatReport, comparisons: list[Comparison]) -> tuple[
     columns = zip(*(each.original.medians() for each in comparisons), strict=True)
     speeds = (f"{median(column):,.0f}" for column in columns)
     original = report.original
-    return (f"{original.quantisation} (original)", _megabytes(original.size_bytes), *speeds, "-", "-", "-")
+    return (f"{original.quantisation} (original)", size(original.size_bytes), *speeds, "-", "-", "-")
 
 
 def _copy_rows(measured: dict[str, Comparison]) -> Iterator[tuple[str, ...]]:
@@ -111,7 +112,7 @@ def _copy_rows(measured: dict[str, Comparison]) -> Iterator[tuple[str, ...]]:
             for speed, ratio in zip(comparison.copy.medians(), comparison.ratios(), strict=True)
         )
         yield (
-            name, _megabytes(comparison.copy_bytes), *speeds, f"{divergence.mean_nats:.3f}",
+            name, size(comparison.copy_bytes), *speeds, f"{divergence.mean_nats:.3f}",
             f"{divergence.p99_nats:.2f}", f"{divergence.same_top_share * 100:.0f}",
         )
 
@@ -176,7 +177,3 @@ def _honest_word(quantisation: str) -> str:
 
 def _times(ratio: float) -> str:
     return f"{ratio:.1f} times"
-
-
-def _megabytes(num_bytes: int) -> str:
-    return f"{num_bytes / 1e6:,.0f} MB"

@@ -13,6 +13,7 @@ from engine.gguf import GgufHeader, read_header
 from engine.hardware import Machine, inspect_machine
 from engine.memory import WORKING_BYTES, LoadLimits
 from engine.select import select_backend
+from engine.sizes import size
 from engine.thread_counts import threads_for
 from engine.told import Told
 from engine.weight_formats import WeightFormat
@@ -65,6 +66,6 @@ def _check_memory(original: GgufHeader, copy: GgufHeader, machine: Machine) -> N
     needed = original.weight_bytes + copy.weight_bytes + 2 * (kv_bytes + WORKING_BYTES)
     if needed > machine.available_bytes:
         raise OutOfMemory(Told(
-            "needs-memory-to-compare", model=original.path.name, needed=f"{needed / 1e6:,.0f} MB",
-            usable=f"{machine.available_bytes / 1e6:,.0f} MB",
+            "needs-memory-to-compare", model=original.path.name, needed=size(needed),
+            usable=size(machine.available_bytes),
         ))

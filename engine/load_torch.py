@@ -20,10 +20,11 @@ from engine.gguf import GgufHeader
 from engine.hardware import Machine, has_gpu_build, has_gpu_driver
 from engine.load_local import OnShareLoaded, info_of, local_engine
 from engine.local import LocalEngine
-from engine.memory import GPU_WORKING_BYTES, LoadLimits, MemoryPlan, ModelFacts, WeightFormat, gib, plan
+from engine.memory import GPU_WORKING_BYTES, LoadLimits, MemoryPlan, ModelFacts, WeightFormat, plan
 from engine.model_spec import ModelSpec
 from engine.safetensors import read_safetensors
 from engine.select import has_torch
+from engine.sizes import size
 from engine.told import Told
 
 if TYPE_CHECKING:
@@ -137,7 +138,7 @@ def _check_way_to(
     needed, usable = folder.weight_bytes(device.dtype), machine.available_bytes - limits.promised_bytes
     if device.is_gpu and isinstance(folder.config, OtherConfig) and needed > usable:
         raise OutOfMemory(Told(
-            "needs-host-memory", model=spec.name, needed=gib(needed), usable=gib(max(0, usable))
+            "needs-host-memory", model=spec.name, needed=size(needed), usable=size(max(0, usable))
         ))
 
 

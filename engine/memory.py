@@ -27,6 +27,7 @@ from engine.memory_plan import MemoryPlan as MemoryPlan
 from engine.memory_plan import ModelFacts as ModelFacts
 from engine.memory_plan import OwnLimits as OwnLimits
 from engine.memory_plan import WeightFormat as WeightFormat
+from engine.sizes import size
 from engine.told import Told
 
 _RESERVE_SHARE = 8                   # of a memory, one part in so many stays with the system and its other programs,
@@ -169,15 +170,15 @@ def _gpu_share(model: ModelFacts, gpu: DeviceFacts, num_layers: int, shape: _Sha
 def _gpu_out_of_memory(model: ModelFacts, gpu: DeviceFacts, num_layers: int, shape: _Shape) -> OutOfMemory:
     needed = _gpu_share(model, gpu, num_layers, shape).total_bytes
     return OutOfMemory(Told(
-        "needs-gpu-memory", model=model.name, needed=gib(needed), gpu=gpu.name, layers=num_layers,
-        chats=shape.num_seqs, context=shape.context, usable=gib(_usable_bytes(gpu)), total=gib(gpu.total_bytes),
+        "needs-gpu-memory", model=model.name, needed=size(needed), gpu=gpu.name, layers=num_layers,
+        chats=shape.num_seqs, context=shape.context, usable=size(_usable_bytes(gpu)), total=size(gpu.total_bytes),
     ))
 
 
 def _gpu_too_small(model: ModelFacts, gpu: DeviceFacts, shape: _Shape) -> Told:
     needed = _gpu_share(model, gpu, 1, shape).total_bytes
     return Told(
-        "gpu-too-small", gpu=gpu.name, needed=gib(needed), usable=gib(_usable_bytes(gpu)), total=gib(gpu.total_bytes)
+        "gpu-too-small", gpu=gpu.name, needed=size(needed), usable=size(_usable_bytes(gpu)), total=size(gpu.total_bytes)
     )
 
 
@@ -186,9 +187,9 @@ def _out_of_memory(
 ) -> OutOfMemory:
     usable = _usable_bytes(device)
     values: dict[str, str | int] = {
-        "model": model.name, "needed": gib(smallest.total_bytes), "chats": smallest.max_num_seqs,
-        "context": smallest.max_model_len, "weights": gib(model.weight_bytes), "usable": gib(usable),
-        "total": gib(device.total_bytes), "advice": _what_would_fit(model, device, limits, usable, gpu),
+        "model": model.name, "needed": size(smallest.total_bytes), "chats": smallest.max_num_seqs,
+        "context": smallest.max_model_len, "weights": size(model.weight_bytes), "usable": size(usable),
+        "total": size(device.total_bytes), "advice": _what_would_fit(model, device, limits, usable, gpu),
     }
     if gpu and smallest.gpu_layers:
         return OutOfMemory(Told("needs-memory-beside-gpu", layers=smallest.gpu_layers, gpu=gpu.name, **values))
@@ -198,10 +199,10 @@ def _out_of_memory(
 def _over_budget(model: ModelFacts, limits: LoadLimits, smallest: MemoryPlan) -> OutOfMemory:
     left = _budget_bytes(limits)
     least = model.weight_bytes + 2 * min(MIN_CONTEXT_TOKENS, model.context_length) * model.kv_bytes_per_token
-    advice = Told("advice-budget") if least <= left else Told("advice-budget-smaller", largest=gib(left))
+    advice = Told("advice-budget") if least <= left else Told("advice-budget-smaller", largest=size(left))
     return OutOfMemory(Told(
-        "needs-budget", model=model.name, needed=gib(smallest.everywhere_bytes), chats=smallest.max_num_seqs,
-        context=smallest.max_model_len, weights=gib(model.weight_bytes), left=gib(left), advice=advice,
+        "needs-budget", model=model.name, needed=size(smallest.everywhere_bytes), chats=smallest.max_num_seqs,
+        context=smallest.max_model_len, weights=size(model.weight_bytes), left=size(left), advice=advice,
     ))
 
 
@@ -223,9 +224,4 @@ def _what_would_fit(
     largest = max(0, usable - least_kv - WORKING_BYTES)
     if largest < 64 << 20:
         return Told("advice-close")
-    return Told("advice-smaller", largest=gib(largest))
-
-
-def gib(num_bytes: int) -> str:
-    """As people are told it."""
-    return f"{num_bytes / (1 << 30):.1f} GiB"
+    return Told("advice-smaller", largest=size(largest))

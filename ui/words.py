@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from pathlib import Path
 from typing import Final
 
 from babel.dates import format_date, format_skeleton, format_time
@@ -76,6 +77,12 @@ def size(num_bytes: int) -> str:
     if num_bytes >= GIB / 10:
         return t("size-gib", number=number(num_bytes / GIB, 1))
     return t("size-mib", number=number(num_bytes / MIB))
+
+
+def folder(path: Path) -> str:
+    """As a shell would write it: below the home of whoever runs the server "~/models"."""
+    home = Path.home()
+    return str(Path("~", path.relative_to(home)) if path.is_relative_to(home) else path)
 
 
 def context(num_tokens: int) -> str:

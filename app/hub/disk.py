@@ -10,8 +10,9 @@ from pathlib import Path
 
 from app.errors import Conflict
 from app.language import Said
+from engine.sizes import GIB, size
 
-KEPT_FREE_BYTES = 2 * 10**9         # of the volume: the database must go on being written
+KEPT_FREE_BYTES = 2 * GIB         # of the volume: the database must go on being written
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -38,9 +39,9 @@ class Disk:
             return
         raise NoRoom(Said(
             "disk-no-room-beside" if promised_bytes else "disk-no-room",
-            needed=in_gb(needed_bytes), promised=in_gb(promised_bytes), kept=in_gb(self.kept_free_bytes),
-            free=in_gb(free), folder=str(folder),
-            lacking=in_gb(needed_bytes + promised_bytes + self.kept_free_bytes - free),
+            needed=size(needed_bytes), promised=size(promised_bytes), kept=size(self.kept_free_bytes),
+            free=size(free), folder=str(folder),
+            lacking=size(needed_bytes + promised_bytes + self.kept_free_bytes - free),
         ))
 
     def check_while_running(self, folder: Path) -> None:
@@ -50,10 +51,5 @@ class Disk:
     def full(self, folder: Path, free: int | None = None) -> NoRoom:
         if free is None:
             return NoRoom(Said("disk-full", folder=str(folder)))
-        kept = in_gb(self.kept_free_bytes)
-        return NoRoom(Said("disk-nearly-full", folder=str(folder), free=in_gb(free), kept=kept))
-
-
-def in_gb(num_bytes: int) -> str:
-    """As shops and file managers count: GB of 10^9 bytes."""
-    return f"{num_bytes / 1e9:,.1f} GB" if num_bytes >= 1e8 else f"{num_bytes / 1e6:,.1f} MB"
+        kept = size(self.kept_free_bytes)
+        return NoRoom(Said("disk-nearly-full", folder=str(folder), free=size(free), kept=kept))

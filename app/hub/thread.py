@@ -6,12 +6,16 @@ Started with the first work, ended by `close`. Called on the main event loop.
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
 import threading
 from collections.abc import Coroutine
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+
+NICENESS = 10           # of 19 at most: whatever computes an answer has the processor first
 
 
 class LoopThread:
@@ -59,9 +63,15 @@ class LoopThread:
     def _started(self) -> asyncio.AbstractEventLoop:
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
-            self._thread = threading.Thread(target=self._loop.run_forever, name=self._name, daemon=True)
+            self._thread = threading.Thread(target=_run, args=(self._loop,), name=self._name, daemon=True)
             self._thread.start()
         return self._loop
+
+
+def _run(loop: asyncio.AbstractEventLoop) -> None:
+    if sys.platform == "linux":         # where a thread has a priority of its own, which its executor's threads inherit
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
+    loop.run_forever()
 
 
 def _copy(task: asyncio.Task[T], done: Future[T]) -> None:

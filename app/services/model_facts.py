@@ -21,6 +21,7 @@ from engine.judge import files_of, judge
 from engine.load import ModelSpec
 from engine.lora import Adapter
 from engine.safetensors import ENDING
+from engine.sizes import size
 from store.tables import Model
 
 _PART = re.compile(r"-\d{5}-of-\d{5}$")
@@ -135,7 +136,7 @@ def version_in_words(version: str) -> str:
     """What `version_of` told, for people: when a file was changed as a moment, a commit or hash by its beginning."""
     def dated(found: re.Match[str]) -> str:
         at = datetime.fromtimestamp(int(found[2]) // 10**9, UTC)
-        return f"{int(found[1]) / 1e6:,.1f} MB of {at:%Y-%m-%d %H:%M} UTC"
+        return f"{size(int(found[1]))} of {at:%Y-%m-%d %H:%M} UTC"
 
     return _HASH.sub(lambda found: found[1], _CONTENT.sub(dated, version))
 

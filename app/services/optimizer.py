@@ -24,6 +24,7 @@ from engine.errors import ModelLoadError
 from engine.format_advice import Comparison, Verdict, advised, verdict
 from engine.gguf import GgufHeader
 from engine.memory import LoadLimits
+from engine.sizes import size
 from engine.weight_formats import WeightFormat, copy_bytes, formats_to_try
 from store.tables import Model
 
@@ -168,7 +169,7 @@ class _Work:
         needed, free = copy_bytes(self.original, weight_format), shutil.disk_usage(self._drafts).free
         if needed > free:
             raise Conflict(Said(
-                "optimize-no-room", format=weight_format.name, needed=round(needed / 1e6), free=round(free / 1e6),
+                "optimize-no-room", format=weight_format.name, needed=size(needed), free=size(free),
                 folder=str(self._models_dir),
             ))
 

@@ -133,7 +133,7 @@ def test_who_waited_in_line_and_why_a_run_is_not_compared_are_told() -> None:
     text = "\n".join(lines_of([body], Costs()))
     assert "\n99 asked, 8 at once  ####" in text and "\n          4 at once  ##" in text
     assert "Not compared with the run of 3 March 2026: other questions were asked." in text
-    assert "Version: parrot.gguf, 92.0 MB of 2026-03-03 01:06 UTC." in text
+    assert "Version: parrot.gguf, 88 MiB of 2026-03-03 01:06 UTC." in text
     assert as_values([body], Costs())["runs"][0]["model_version"] == row.model_version
     assert line_of({"num_slots": 8, "most_clients": 99}) == (
         "8 are answered at once here: where more ask, up to 99, the others wait in line, and their wait is measured "

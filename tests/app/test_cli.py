@@ -319,9 +319,9 @@ class TestOptimize:
         assert outcome.err == "Making a copy in Q8_0 …\nMeasuring Q8_0 beside F32 …\n"
         titles, original, copy, *_ = outcome.out.splitlines()
         assert titles.split()[:2] == ["FORMAT", "SIZE"]
-        assert re.match(r"F32 \(original\) +0 MB +[\d,]+ +[\d,]+ +[\d,]+ +- +- +-$", original)
+        assert re.match(r"F32 \(original\) +\d\.\d MiB +[\d,]+ +[\d,]+ +[\d,]+ +- +- +-$", original)
         speed = r"[\d,]+ \(\d+\.\d\d x\)"
-        assert re.match(rf"Q8_0 +0 MB +{speed} +{speed} +{speed} +0\.\d{{3}} +\d\.\d\d +\d+$", copy)
+        assert re.match(rf"Q8_0 +\d\.\d MiB +{speed} +{speed} +{speed} +0\.\d{{3}} +\d\.\d\d +\d+$", copy)
         assert "over 2048 tokens" in outcome.out
         assert re.search(r"^(Advice: Q8_0\. \d|Advice: keep F32\.\nNot Q8_0: \d)", outcome.out, re.MULTILINE)
         assert "The original is F32, and whole: a copy is quantised once" in outcome.out

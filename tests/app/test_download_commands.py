@@ -49,7 +49,7 @@ class TestAlone:
     def test_files_shows_quantisations_and_what_fits(self, inglenook: Inglenook, birds: Hub) -> None:
         done = inglenook("models", "files", REPO)
         assert done.exit_code == 0
-        assert re.search(r"^Q4_K_M +0\.\d MB +1 +fits +8 +4,096 +about \d+$", done.out, re.MULTILINE)
+        assert re.search(r"^Q4_K_M +0\.\d MiB +1 +fits +8 +4,096 +about \d+$", done.out, re.MULTILINE)
         assert done.err.startswith("For one person at a time. Estimated from the weights read for each token")
 
     def test_pull_says_whether_it_fits_and_ends_with_the_model(
@@ -57,7 +57,7 @@ class TestAlone:
     ) -> None:
         done = inglenook("models", "pull", REPO)
         assert (done.exit_code, done.out) == (0, f"{REPO}:Q4_K_M is there, as parrot-q4_k_m.\n")
-        assert f"{REPO}:Q4_K_M, 0.4 MB, commit {birds.repos[REPO].commit[:12]}.\n" in done.err
+        assert f"{REPO}:Q4_K_M, 0.4 MiB, commit {birds.repos[REPO].commit[:12]}.\n" in done.err
         assert "It fits: 8 people at once with 4,096 tokens of context each" in done.err
         assert re.search(r"^About \d+ tok/s\. Estimated from", done.err, re.MULTILINE)
         (file,) = (data_dir / "models").rglob("*.gguf")
@@ -66,7 +66,7 @@ class TestAlone:
         again = inglenook("models", "pull", f"{REPO}/{NAME}")
         assert (again.exit_code, again.out) == (0, done.out)
         listed = inglenook("models", "downloads")
-        assert re.search(rf"^\w{{8}}  {REPO}:Q4_K_M +on disk +100% +0\.4 MB$", listed.out, re.MULTILINE)
+        assert re.search(rf"^\w{{8}}  {REPO}:Q4_K_M +on disk +100% +0\.4 MiB$", listed.out, re.MULTILINE)
 
     def test_what_cannot_be_done_is_one_line_and_exit_code_1(
         self, inglenook: Inglenook, birds: Hub, monkeypatch: pytest.MonkeyPatch
@@ -246,5 +246,5 @@ def test_the_line_shows_bar_rate_and_time_left() -> None:
         "bytes_per_s": 12_340_000, "remaining_s": 80.0, "reason": "",
     }
     bar = "[###########-------------]"
-    assert line_of(status) == f"{bar}  45%  1.2 GB of 2.6 GB  downloading  12.3 MB/s  1 min 20 s left"
+    assert line_of(status) == f"{bar}  45%  1.1 GiB of 2.4 GiB  downloading  12 MiB/s  1 min 20 s left"
     assert [in_time(seconds) for seconds in (0.4, 59, 61, 3700)] == ["0 s", "59 s", "1 min 1 s", "1 h 1 min"]

@@ -13,7 +13,7 @@ import pytest_asyncio
 from sqlmodel import Session
 
 from app.errors import Conflict, HubRefused, HubUnreachable, InvalidInput, NotFound
-from app.hub.disk import Disk, NoRoom
+from app.hub.disk import KEPT_FREE_BYTES, Disk, NoRoom
 from app.hub.pace import Hours
 from app.services import download_queue
 from app.services.changes import Change
@@ -470,9 +470,9 @@ class TestDisk:
 
     async def test_no_room_is_told_with_numbers_before_anything_is_fetched(self, services: Services, hub: Hub) -> None:
         hub.add(REPO, {NAME: BIG})
-        shop = Shop.open(services, hub, Disk(free=lambda _folder: 2 * 10**9 + 100_000))
+        shop = Shop.open(services, hub, Disk(free=lambda _folder: KEPT_FREE_BYTES + 100_000))
         await shop.downloads.start()
-        with pytest.raises(NoRoom, match=r"0\.\d MB are still to come, 2\.0 GB of the disk stay free"):
+        with pytest.raises(NoRoom, match=r"0\.\d MiB are still to come, 2\.0 GiB of the disk stay free"):
             await shop.downloads.request(REPO)
         assert shop.downloads.list() == []
         assert hub.heard("files") == []
@@ -481,7 +481,7 @@ class TestDisk:
     async def test_what_others_are_still_to_bring_counts(self, services: Services, hub: Hub) -> None:
         hub.add(REPO, {NAME: BIG, "parrot-Q8_0.gguf": tiny_model(1)})
         hub.hold()
-        shop = Shop.open(services, hub, Disk(free=lambda _folder: 2 * 10**9 + int(1.5 * len(BIG))))
+        shop = Shop.open(services, hub, Disk(free=lambda _folder: KEPT_FREE_BYTES + int(1.5 * len(BIG))))
         await shop.downloads.start()
         await shop.downloads.request(REPO)
         with pytest.raises(NoRoom, match="promised to other downloads"):

@@ -19,7 +19,7 @@ import pytest_asyncio
 
 from app.errors import HubBusy, HubDistrusted, HubError, HubRefused, HubUnreachable, NotFound
 from app.hub.client import HubClient
-from app.hub.disk import Disk, NoRoom
+from app.hub.disk import KEPT_FREE_BYTES, Disk, NoRoom
 from app.hub.files import RemoteFile
 from app.hub.journal import Coverage, Journal, bytes_there
 from app.hub.layout import Layout, OwnLayout, journal_of
@@ -509,11 +509,11 @@ class TestFullDisks:
         subprocess.run(["umount", folder], check=True)
 
     async def test_what_does_not_fit_is_refused_with_numbers_before_anything_is_fetched(self, bench: Bench) -> None:
-        transfer = await bench.transfer(disk=Disk(free=lambda _folder: 2 * 10**9 + 1_000_000))
+        transfer = await bench.transfer(disk=Disk(free=lambda _folder: KEPT_FREE_BYTES + 1_000_000))
         with pytest.raises(NoRoom) as refused:
             await transfer.run()
-        assert "1.3 MB are still to come, 2.0 GB of the disk stay free, and 2.0 GB are free" in str(refused.value)
-        assert "Free 0.3 MB" in str(refused.value)
+        assert "1.3 MiB are still to come, 2.0 GiB of the disk stay free, and 2.0 GiB are free" in str(refused.value)
+        assert "Free 0.3 MiB" in str(refused.value)
         assert not bench.hub.heard("files")
 
     async def test_one_that_fills_in_the_middle_stops_it_and_keeps_what_came(self, bench: Bench) -> None:
@@ -529,7 +529,7 @@ class TestFullDisks:
 
     async def test_a_real_disk_that_is_too_small(self, bench: Bench, small_disk: Path) -> None:
         bench.root = small_disk / "models"
-        with pytest.raises(NoRoom, match=r"1\.0 MB are free"):
+        with pytest.raises(NoRoom, match=r"1\.0 MiB are free"):
             await (await bench.transfer()).run()
         liar = Disk(kept_free_bytes=0, free=lambda _folder: 10**12)
         with pytest.raises(NoRoom, match="full"):

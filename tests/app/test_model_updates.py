@@ -130,7 +130,7 @@ class TestCommands:
         assert inglenook("models", "updates").out.splitlines()[1].split() == [MODEL, "newest"]
         commit = birds.change(REPO, NAME, tiny_model(2))
         line = inglenook("models", "updates", MODEL).out.splitlines()[1]
-        assert line.split(maxsplit=1)[1].startswith(f"newer: {commit[:8]}, 0 MB")
+        assert line.split(maxsplit=1)[1].startswith(f"newer: {commit[:8]}, 0.4 MiB")
         *_, command = line.partition("inglenook ")
         assert inglenook(*command.split()).exit_code == 0
         assert inglenook("models", "updates").out.splitlines()[1].split() == [MODEL, "newest"]

@@ -275,5 +275,5 @@ async def test_a_busy_model_is_removed_only_where_its_answers_may_stop(services:
 def test_a_version_is_told_by_date_and_by_the_beginning_of_a_hash() -> None:
     commit, digest = "0123456789ab" + "c" * 28, "ba9876543210" + "d" * 52
     told = version_in_words(f"a/b at {commit}, x.gguf, 1500000 bytes, 1772500000123456789; y.gguf, {digest}")
-    assert told == "a/b at 0123456789ab, x.gguf, 1.5 MB of 2026-03-03 01:06 UTC; y.gguf, ba9876543210"
+    assert told == "a/b at 0123456789ab, x.gguf, 1.4 MiB of 2026-03-03 01:06 UTC; y.gguf, ba9876543210"
     assert version_in_words("gpt-4o-2024-08-06") == "gpt-4o-2024-08-06"

@@ -84,7 +84,7 @@ class TestRefusedBeforeAnythingNative:
     async def test_more_than_the_memory(self, tiny: GgufHeader, monkeypatch: pytest.MonkeyPatch) -> None:
         machine = Machine(processor="", system="", num_cores=1, total_bytes=1 << 30, available_bytes=50_000_000)
         monkeypatch.setattr("engine.copies.inspect_machine", lambda: machine)
-        with pytest.raises(OutOfMemory, match=r"needs 137 MB of memory, and 50 MB can be used now"):
+        with pytest.raises(OutOfMemory, match=r"needs 0\.1 GiB of memory, and 48 MiB can be used now"):
             await compare_copy(tiny, tiny.path, LIMITS)
 
 

@@ -146,7 +146,7 @@ def test_layers_stay_behind_before_the_context_is_uncomfortable() -> None:
 
 @pytest.mark.parametrize(("facts", "note"), [
     (gpu(1), "Not even one layer fits on CUDA0: that needs 1.0 GiB, and 0.8 GiB of 1.0 GiB can be used now."),
-    (gpu(0, 24), "Not even one layer fits on CUDA0: that needs 1.0 GiB, and 0.0 GiB of 24.0 GiB can be used now."),
+    (gpu(0, 24), "Not even one layer fits on CUDA0: that needs 1.0 GiB, and 0 MiB of 24.0 GiB can be used now."),
     (None, None),
 ])
 def test_a_gpu_without_room_is_left_alone(facts: DeviceFacts | None, note: str | None) -> None:
@@ -316,7 +316,7 @@ class TestABudget:
             plan(EIGHT_B, machine(200), LoadLimits(budget_bytes=6 * GIB, context_tokens=32_768, max_num_seqs=2))
 
     def test_that_is_used_up_leaves_nothing(self) -> None:
-        with pytest.raises(OutOfMemory, match=r"0\.0 GiB of the memory budget"):
+        with pytest.raises(OutOfMemory, match=r"0 MiB of the memory budget"):
             plan(STARTER, machine(24), LoadLimits(budget_bytes=-5))
 
 

@@ -98,8 +98,9 @@ class Studio:
 async def main(only: str, folder: Path, *, everything: bool, views: tuple[tuple[str, str], ...]) -> None:
     set_up_environment()
     wanted = [scene for scene in SCENES if re.search(only, scene.name)]
-    with tempfile.TemporaryDirectory() as data:
-        server = Server(Path(data), free_port())
+    with tempfile.TemporaryDirectory() as home:
+        data_dir = Path(home, ".local", "share", "inglenook")
+        server = Server(data_dir, free_port(), extra={"HOME": home})        # so that no picture names this machine's
         server.start()
         setup_link = server.setup_link()
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextvars import copy_context
 from datetime import datetime, timedelta
+from pathlib import Path
 
 import pytest
 
@@ -18,6 +19,7 @@ from ui.words import (
     context,
     date,
     day_label,
+    folder,
     greeting,
     initials,
     last,
@@ -45,6 +47,13 @@ def test_the_greeting_fits_the_hour(hour: int, words: str) -> None:
 )
 def test_initials_are_of_the_first_and_the_last_name(name: str, letters: str) -> None:
     assert initials(name) == letters
+
+
+def test_a_folder_is_told_as_a_shell_would(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    paths = (tmp_path / "models", tmp_path, tmp_path.parent)
+    assert [folder(path) for path in paths] == [str(Path("~", "models")), "~", str(tmp_path.parent)]
 
 
 def test_numbers_have_units_and_a_space() -> None:

@@ -17,7 +17,7 @@ from ui.components.native import Switch, TextField
 from ui.components.text import live, put
 from ui.language import FORESEEN, t, told
 from ui.models.settings_form import number_in
-from ui.words import number
+from ui.words import folder, number
 
 MIB = 2**20
 LAYOUTS = ("own", "shared")
@@ -50,8 +50,8 @@ class ModelRulesForm:
                     tag("span", "nk-lab", t("rules-place"))
                     Choice(t("rules-place"), {each: t(f"rules-{each}") for each in LAYOUTS}, rules.layout, self._choose)
                     folders = t(
-                        "rules-place-about", own=str(self._services.settings.models_dir),
-                        shared=str(self._services.settings.hub_cache_dir),
+                        "rules-place-about", own=folder(self._services.settings.models_dir),
+                        shared=folder(self._services.settings.hub_cache_dir),
                     )
                     tag("p", "nk-hint nk-break", folders)
             self._daily = Switch(

@@ -185,7 +185,7 @@ optimize-nothing = Kein anderes Format verspricht für { $model } mehr. Bitte ei
 optimize-already = { $model } ist schon in { $format }. Bitte ein anderes Format wählen.
 optimize-replaced = { $file } wurde ersetzt, während gemessen wurde. Bitte noch einmal versuchen.
 optimize-older = { $path } ist älter als { $file } und könnte eine Kopie von etwas anderem sein. Bitte dieses Modell auf der Seite „Modelle“ entfernen oder die Datei verschieben und es noch einmal versuchen.
-optimize-no-room = Eine Kopie in { $format } braucht etwa { $needed } MB, und in { $folder } sind { $free } MB frei. Bitte Platz schaffen oder ein anderes --data-dir wählen.
+optimize-no-room = Eine Kopie in { $format } braucht etwa { $needed }, und in { $folder } sind { $free } frei. Bitte Platz schaffen oder ein anderes --data-dir wählen.
 optimize-running = `models optimize` läuft schon in diesem Datenordner. Bitte das Ende abwarten.
 optimize-running-by = `models optimize` läuft schon in diesem Datenordner (Prozess { $process }). Bitte das Ende abwarten.
 

@@ -186,7 +186,7 @@ optimize-nothing = No other format promises more for { $model }. Try one that yo
 optimize-already = { $model } is in { $format } already. Choose another format.
 optimize-replaced = { $file } was replaced while it was measured. Try again.
 optimize-older = { $path } is older than { $file }, so it may be a copy of something else. Remove that model on the Models page, or move the file away, and try again.
-optimize-no-room = A copy in { $format } needs about { $needed } MB, and { $free } MB are free in { $folder }. Free some space, or choose another --data-dir.
+optimize-no-room = A copy in { $format } needs about { $needed }, and { $free } are free in { $folder }. Free some space, or choose another --data-dir.
 optimize-running = `models optimize` runs already on this data folder. Wait for its end.
 optimize-running-by = `models optimize` runs already on this data folder (process { $process }). Wait for its end.
 
