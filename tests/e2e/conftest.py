@@ -45,6 +45,7 @@ CHROMIUM_FLAGS = [
 
 expect.set_options(timeout=PATIENCE_S * 1000)
 
+CLICK = "all => all.forEach(each => each.click())"          # for evaluate_all: whatever is there in this very moment
 FAULT = re.compile(r"error|exception|traceback|never", re.IGNORECASE)
 BROKEN_LINE = re.compile(r"'Session is disconnected'")      # socket.io's, of a browser whose line a test has cut
 

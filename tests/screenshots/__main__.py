@@ -18,7 +18,7 @@ from typing import Any
 
 from playwright.async_api import Browser, BrowserContext, Error, Page
 
-from tests.e2e.conftest import PASSWORD, Server, chromium, free_port
+from tests.e2e.conftest import CLICK, PASSWORD, Server, chromium, free_port
 from tests.screenshots.chats import exported
 from tests.screenshots.scenes import LENE, MIRA, SCENES, Scene
 from tests.screenshots.seed import forget_new_chats, furnish, set_up_environment
@@ -90,9 +90,8 @@ class Studio:
 
     async def _stop_writing(self, page: Page) -> None:
         stop = page.locator(".nk-send.stop")
-        if await stop.count():
-            await stop.click()
-            await stop.wait_for(state="detached")
+        await stop.evaluate_all(CLICK)
+        await stop.wait_for(state="detached")
 
 
 async def main(only: str, folder: Path, *, everything: bool, views: tuple[tuple[str, str], ...]) -> None:
