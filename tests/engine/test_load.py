@@ -17,7 +17,8 @@ import pytest
 
 from engine.backends.llama_cpp import trial
 from engine.backends.llama_cpp.model import RunOptions
-from engine.backends.llama_cpp.trial import Candidate, TrialResult
+from engine.backends.llama_cpp.trial import Candidate, TrialResult, try_model
+from engine.child import Ended, run_child
 from engine.disk_cache.cache import DiskCache
 from engine.engine import ChatMessage, ChatRequest
 from engine.errors import ModelLoadError, OutOfMemory
@@ -323,6 +324,18 @@ class TestTheTrial:
         with pytest.raises(ModelLoadError, match=r"tiny\.gguf gave no token in 0 s, so it was given up"):
             await load_engine(spec_of(tiny), LoadLimits())
         assert [child.returncode for child in children] == [-signal.SIGKILL]
+
+    async def test_of_a_gpu_that_takes_too_long_is_followed_by_one_of_the_processor(
+        self, tiny: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        async def hang_on_the_gpu(module: str, task: dict[str, Any], timeout_s: float) -> Ended:
+            if task["options"]["gpu_layers"]:
+                raise TimeoutError
+            return await run_child(module, task, timeout_s=timeout_s)
+
+        monkeypatch.setattr("engine.backends.llama_cpp.trial.run_child", hang_on_the_gpu)
+        result = await try_model(Candidate(paths=(tiny,), num_threads=1, gpu_layers=2), processor="", state_dir=None)
+        assert result.options == RunOptions()
 
     def test_ends_with_the_process_that_wanted_it(self) -> None:
         child = subprocess.Popen(

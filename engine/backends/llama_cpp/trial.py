@@ -132,9 +132,10 @@ class _Child:
         try:
             ended = await run_child(_CHILD_MODULE, self._task, timeout_s=self._timeout_s)
         except TimeoutError as error:
-            raise ModelLoadError(          # other options would take as long again
-                Told("trial-slow", model=self._name, seconds=round(self._timeout_s))
-            ) from error
+            slow = Told("trial-slow", model=self._name, seconds=round(self._timeout_s))
+            if self.options_used.gpu_layers:        # a driver that hangs says nothing of the processor
+                raise _AttemptFailed(slow) from error
+            raise ModelLoadError(slow) from error   # other options would take as long again
         if (options := ended.find("options")) is not None:
             self.options_used = RunOptions(**options)
         speed = ended.find("prefill_tokens_per_s")
