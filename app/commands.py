@@ -42,7 +42,7 @@ DataDir = Annotated[
 
 @models.command("list")
 def list_models(data_dir: DataDir = None) -> None:
-    """What is there: models that answer, and models that make embeddings. A star marks the one that new chats take."""
+    """The models that are there. Some answer, some make embeddings; a star marks the one that new chats take."""
 
     async def collect(service: ModelService) -> list[tuple[str, ...]]:
         await service.register_starter()

@@ -92,7 +92,7 @@ def list_connections(data_dir: DataDir = None) -> None:
 
 @connections.command("show")
 def show(name: Name, data_dir: DataDir = None) -> None:
-    """All of a connection but its key and headers: how it did last, and each of its models."""
+    """All of a connection but its key and headers. How it did last, and each of its models."""
 
     async def collect(services: Services) -> tuple[bool, ConnectionEntry]:
         return await services.connections.is_allowed(), await services.connections.named(name)
@@ -152,7 +152,7 @@ def on(name: OfOne = "", data_dir: DataDir = None) -> None:
 
 @connections.command("off")
 def off(name: OfOne = "", data_dir: DataDir = None) -> None:
-    """Let nothing leave this machine any more, or nothing over a connection."""
+    """Let nothing leave this machine any more. With a name: nothing over that connection."""
     print(_with(data_dir, _switch(name, is_on=False)))
 
 

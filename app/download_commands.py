@@ -82,7 +82,7 @@ def search(
 def files(
     repo: Annotated[str, typer.Argument(metavar="REPO", help="As owner/name.")], data_dir: DataDir = None
 ) -> None:
-    """What a repository holds, by quantisation, and which of it fits into this machine."""
+    """What a repository holds, and which of it fits here. One quantisation a line."""
     repo, _ = parse_target(repo)
 
     async def ask(desk: Desk) -> list[dict[str, Any]]:
@@ -181,7 +181,7 @@ def token(
     forget: Annotated[bool, typer.Option("--forget", help="Remove the one that is there.")] = False,
     data_dir: DataDir = None,
 ) -> None:
-    """Enter an access token of the hub, for models that are gated or private. It is kept encrypted."""
+    """Enter an access token of the hub. For models that are gated or private; it is kept encrypted."""
     given = "" if forget else _read_token(from_stdin)
     with_services(data_dir, lambda services: services.hub.tokens.set(given))
     print("The token is kept." if given else "The token is forgotten.")

@@ -101,19 +101,24 @@ def change(
 
 
 def budget(
-    gib: Annotated[str, typer.Argument(metavar="GIB", help="As 12.5; auto: as much as the machine has.")],
+    gib: Annotated[
+        str | None,
+        typer.Argument(metavar="GIB", help="As 12.5; auto: as much as the machine has. If left out it is shown."),
+    ] = None,
     data_dir: DataDir = None,
 ) -> None:
     """How much memory all loaded models together may take. A running server follows with its next load."""
-    value = None if gib.lower() in AS_FOR_ALL else _float(gib)
+    wanted = None if gib is None or gib.lower() in AS_FOR_ALL else _float(gib)
 
-    async def work(services: Services) -> None:
+    async def work(services: Services) -> float | None:
         from app.model_desk import open_desk
 
-        async with open_desk(services) as desk:
-            await desk.set_budget(value)
+        if gib is not None:
+            async with open_desk(services) as desk:
+                await desk.set_budget(wanted)
+        return await services.model_settings.memory_budget_gib()
 
-    with_services(data_dir, work)
+    value = with_services(data_dir, work)
     print("As much as the machine has." if value is None else f"{value:g} GiB for all models together.")
 
 
@@ -144,7 +149,7 @@ def roll_back(
     ] = "",
     data_dir: DataDir = None,
 ) -> None:
-    """Take an update back: the version before it is used from the next load on. The update stays beside it."""
+    """Take an update back. The version before it is used from the next load on; the update stays beside it."""
 
     async def work(services: Services) -> str:
         from app.model_desk import open_desk

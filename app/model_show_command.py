@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def show(model: ModelId, data_dir: DataDir = None) -> None:
-    """Everything about a model: its file, what its chat template can, how it is run, whether it fits, its versions."""
+    """Everything about a model. Its file, what its chat template can, how it is run, whether it fits, its versions."""
 
     async def collect(services: Services) -> list[str]:
         await services.models.register_starter()

@@ -38,7 +38,7 @@ def optimize(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Measure and advise; keep no copy.")] = False,
     data_dir: DataDir = None,
 ) -> None:
-    """Find the weight format that is fastest here, by copies that are measured beside the model.
+    """Find the weight format that is fastest here. Copies of the model are measured beside it.
 
     Takes some minutes. The model stays as it is. The copy that is advised, if any, becomes another model beside it.
     A running Inglenook goes on meanwhile, slower: it shares the processor.

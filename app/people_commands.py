@@ -119,7 +119,7 @@ def delete_user(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask first.")] = False,
     data_dir: DataDir = None,
 ) -> None:
-    """Remove somebody for good, with their chats, prompts and keys. `users disable` only shuts them out."""
+    """Remove somebody for good. Their chats, prompts and keys go, too; `users disable` only shuts them out."""
 
     async def look(office: Office) -> tuple[User, Belongings]:
         user = await user_called(name, office.accounts)

@@ -88,8 +88,10 @@ class TestShow:
 
     def test_says_what_would_fit(self, inglenook: Inglenook, tiny: Path) -> None:
         assert inglenook("models", "budget", "0.0001").out == "0.0001 GiB for all models together.\n"
+        assert inglenook("models", "budget").out == "0.0001 GiB for all models together.\n"
         assert "of the memory budget are left" in inglenook("models", "show", "tiny").out
         assert inglenook("models", "budget", "auto").out == "As much as the machine has.\n"
+        assert inglenook("models", "budget").out == "As much as the machine has.\n"
         assert "Memory    fits" in inglenook("models", "show", "tiny").out
         for odd in ("-5", "nan", "1e999", "much"):
             assert inglenook("models", "budget", odd).exit_code == 2
