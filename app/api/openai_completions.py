@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
@@ -87,7 +88,7 @@ def _whole(choices: Sequence[Choice], head: dict[str, Any], num_choices_a_prompt
             {
                 "index": index,
                 "text": choice.text,
-                "logprobs": _logprobs(choice.logprobs, 0),
+                "logprobs": _logprobs(choice.logprobs, Places()),
                 "finish_reason": choice.finish_reason,
             }
             for index, choice in enumerate(choices)
@@ -108,7 +109,7 @@ def _stream(
         head = head | {"usage": None}
     chunks = Chunks(head)
     usages = [Usage()] * len(asks)
-    num_chars = [0] * len(asks)
+    places = [Places() for _ in asks]
 
     async def write(emit: Emit) -> None:
         async def take(index: int, delta: Delta) -> None:
@@ -119,10 +120,9 @@ def _stream(
             choice = {
                 "index": index,
                 "text": delta.text,
-                "logprobs": _logprobs(delta.logprobs, num_chars[index]),
+                "logprobs": _logprobs(delta.logprobs, places[index]),
                 "finish_reason": delta.finish_reason,
             }
-            num_chars[index] += len(delta.text)
             await emit(chunks.of(choice))
 
         await answer(engines, model_id, asks, take)
@@ -133,17 +133,28 @@ def _stream(
     return EventStream(write)
 
 
-def _logprobs(tokens: Sequence[TokenLogprob], offset: int) -> dict[str, Any] | None:
+class Places:
+    """Where each token of an answer begins in its text, in characters: a character may be spread over several tokens,
+    and counts once.
+    """
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        self._num_chars = 0
+
+    def next(self, token: TokenLogprob) -> int:
+        place = self._num_chars
+        self._num_chars += len(self._decoder.decode(token.bytes))
+        return place
+
+
+def _logprobs(tokens: Sequence[TokenLogprob], places: Places) -> dict[str, Any] | None:
     """OpenAI's older form: lists side by side, and each token's place in the text, in characters."""
     if not tokens:
         return None
-    offsets = []
-    for token in tokens:
-        offsets.append(offset)
-        offset += len(token.token)
     return {
         "tokens": [token.token for token in tokens],
         "token_logprobs": [logprob_of(token) for token in tokens],
         "top_logprobs": [{other.token: logprob_of(other) for other in token.top} for token in tokens],
-        "text_offset": offsets,
+        "text_offset": [places.next(token) for token in tokens],
     }

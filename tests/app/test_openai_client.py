@@ -11,7 +11,7 @@ from openai.types.chat import ChatCompletionMessageParam, ChatCompletionNamedToo
 
 from engine.backends.scripted import ScriptedBackend
 from engine.backends.scripted_tokenizer import HERMES_TEMPLATE, ByteTokenizer
-from tests.app.conftest import COUNTING, PARIS
+from tests.app.conftest import COUNTING, FAMILY, PARIS
 from tests.app.house import House, Person
 
 QUESTION: list[ChatCompletionMessageParam] = [{"role": "user", "content": "What is the capital of France?"}]
@@ -73,6 +73,22 @@ def test_completions_are_16_tokens_long_unless_told_otherwise_and_several_prompt
     assert logprobs.text_offset == list(range(16))
     assert answers.usage is not None
     assert answers.usage.completion_tokens == 64
+
+
+def test_a_tokens_place_in_a_completion_is_counted_in_characters_of_its_text(client: openai.OpenAI) -> None:
+    """Each token here is a byte: those of one character begin where it begins, and count as one."""
+    places = [place for place, char in enumerate(FAMILY) for _ in char.encode()]
+    length = len(places)
+    [whole] = client.completions.create(model="parrot", prompt="family", max_tokens=length, logprobs=1).choices
+    assert whole.logprobs is not None
+    assert (whole.text, whole.logprobs.text_offset) == (FAMILY, places)
+    pieces = [
+        piece.choices[0].logprobs
+        for piece in client.completions.create(
+            model="parrot", prompt="family", max_tokens=length, logprobs=1, stream=True
+        )
+    ]
+    assert [place for piece in pieces if piece is not None for place in piece.text_offset or []] == places
 
 
 WEATHER: ChatCompletionToolParam = {
