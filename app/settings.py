@@ -60,7 +60,7 @@ class Settings(BaseSettings):
     lm_studio_dirs: tuple[Path, ...] = Field(default_factory=other_apps.lm_studio_dirs)
     jan_dirs: tuple[Path, ...] = Field(default_factory=other_apps.jan_dirs)
     download_layout: Literal["own", "shared"] = "own"         # the models folder, or the shared cache
-    download_bytes_per_s: int | None = Field(default=None, ge=1024)             # of all downloads together
+    download_bytes_per_s: int | None = Field(default=None, ge=1024, le=2**50)   # of all downloads together
     download_hours: str = Field(default="", pattern=r"^(|([01][0-9]|2[0-3]):[0-5][0-9]-([01][0-9]|2[0-3]):[0-5][0-9])$")
     memory_budget_gib: float | None = Field(default=None, gt=0)     # for all models together; None: what there is
     keep_alive_s: int | None = Field(default=None, ge=0)      # of a model after its last use; None: as room allows

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from io import FileIO
+from pathlib import Path
 
 from app.errors import HubBusy, HubDistrusted, HubError, HubRefused, NotFound, said
 from app.hub.client import HubClient
@@ -270,10 +271,11 @@ def bytes_here(layout: Layout) -> int:
     )
 
 
-def discard(layout: Layout) -> None:
-    """Of a download that is given up: all that is not in its place."""
+def discard(layout: Layout, shared: Collection[Path] = ()) -> None:
+    """Of a download that is given up: all that is not in its place, but for the parts that others need."""
     for file in layout.files:
-        layout.remove(file)
+        if layout.part(file) not in shared:
+            layout.remove(file)
     layout.remove_empty_folders()
 
 

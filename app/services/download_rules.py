@@ -40,7 +40,7 @@ class RuleBook:
     async def change(self, rules: DownloadRules) -> None:
         """Raises InvalidInput."""
         try:
-            _check(rules)
+            rules = _checked(rules)
         except ValueError as error:
             raise InvalidInput(Said("download-rules"), field="rules") from error
         await self._db.run(stored_settings.set_of_system, SETTING, asdict(rules))
@@ -56,11 +56,12 @@ class RuleBook:
 
 
 def _rules_of(stored: dict[str, Any]) -> DownloadRules:
-    rules = DownloadRules(**stored)
-    _check(rules)
-    return rules
+    return _checked(DownloadRules(**stored))
 
 
-def _check(rules: DownloadRules) -> None:
-    """Raises ValueError."""
-    Settings.model_validate({f"download_{name}": value for name, value in asdict(rules).items()})
+def _checked(rules: DownloadRules) -> DownloadRules:
+    """In the kinds that they have: a number may have come as a text. Raises ValueError."""
+    good = Settings.model_validate({f"download_{name}": value for name, value in asdict(rules).items()})
+    return DownloadRules(
+        layout=good.download_layout, bytes_per_s=good.download_bytes_per_s, hours=good.download_hours
+    )

@@ -42,6 +42,7 @@ class DownloadService:
         self._queue = DownloadQueue(
             db, hub, changes, settings, disk or Disk(), patience or Patience(), self._register
         )
+        self._one_change = asyncio.Lock()       # of rows and their files: what one admin begins no other undoes half-way
         models.on_removed(self._model_removed)
 
     async def start(self, *, runs_all: bool = True) -> None:
@@ -77,6 +78,10 @@ class DownloadService:
         commit_sha, variant = await self.plan(repo, wanted)
         if variant.file_format not in runnable_formats() and not anyway:
             raise InvalidInput(Said("download-needs-torch", label=variant.label, repo=repo), field="model")
+        async with self._one_change:
+            return await self._ask_for(repo, commit_sha, variant)
+
+    async def _ask_for(self, repo: str, commit_sha: str, variant: Variant) -> DownloadStatus:
         key = f"{repo}/{variant.files[0].name}"
         row = next((each for each in self._queue.rows.values() if each.key == key), None)
         if row is not None:
@@ -94,33 +99,50 @@ class DownloadService:
 
     async def pause(self, download_id: str) -> DownloadStatus:
         """What came stays."""
-        row = self._row(download_id)
-        if row.state not in UNDER_WAY:
-            raise Conflict(Said("download-not-under-way", label=row.label, repo=row.repo))
-        await self._queue.stop(row, DownloadState.PAUSED)
-        return self.get(download_id)
+        async with self._one_change:
+            row = self._row(download_id)
+            if row.state not in UNDER_WAY:
+                raise Conflict(Said("download-not-under-way", label=row.label, repo=row.repo))
+            await self._queue.stop(row, DownloadState.PAUSED)
+            return self.get(download_id)
 
     async def resume(self, download_id: str) -> DownloadStatus:
         """Go on with one that pauses or has failed. After a failure the hub is asked again what the files are."""
         await self._queue.check_is_ours()
         row = self._row(download_id)
         if row.state is DownloadState.FAILED:
-            return await self._again(row, *await self.plan(row.repo, row.files[0]["name"]))
-        if row.state is DownloadState.QUEUED:
-            self._queue.want(row)
+            planned = await self.plan(row.repo, row.files[0]["name"])
+            async with self._one_change:
+                return await self._again(self._row(download_id), *planned)
+        async with self._one_change:
+            row = self._row(download_id)
+            if row.state is DownloadState.QUEUED:
+                self._queue.want(row)
+                return self.get(download_id)
+            if row.state is not DownloadState.PAUSED:
+                raise Conflict(Said("download-not-stopped", label=row.label, repo=row.repo))
+            await self._queue.enqueue(row)
             return self.get(download_id)
-        if row.state is not DownloadState.PAUSED:
-            raise Conflict(Said("download-not-stopped", label=row.label, repo=row.repo))
-        await self._queue.enqueue(row)
-        return self.get(download_id)
 
     async def cancel(self, download_id: str) -> None:
         """Give up: stop, remove what came of it, forget it. A model that is whole is only forgotten here, and stays."""
-        row = self._row(download_id)
+        async with self._one_change:
+            await self._give_up(self._row(download_id))
+
+    async def _give_up(self, row: Download) -> None:
         await self._queue.stop(row, DownloadState.PAUSED)
         if row.state is not DownloadState.ON_DISK:
-            await asyncio.to_thread(discard, self._queue.layout(row))
+            await self._discard(row)
         await self._queue.forget(row)
+
+    async def _discard(self, row: Download) -> None:
+        """What came of one that does not run; not what others of its repository bring too, maybe in this moment."""
+        others = [
+            self._queue.layout(each) for each in self._queue.rows.values()
+            if each.id != row.id and each.repo == row.repo and each.state is not DownloadState.ON_DISK
+        ]
+        shared = {layout.part(file) for layout in others for file in layout.files}
+        await asyncio.to_thread(discard, self._queue.layout(row), shared)
 
     @property
     def rules(self) -> DownloadRules:
@@ -144,7 +166,7 @@ class DownloadService:
             return self.get(row.id)
         if not is_same:
             if row.state is not DownloadState.ON_DISK:
-                await asyncio.to_thread(discard, self._queue.layout(row))
+                await self._discard(row)
             await self._queue.change(
                 row, commit_sha=commit_sha, label=variant.label, total_bytes=variant.size_bytes,
                 files=[file.as_json() for file in variant.files], layout=self._queue.rules.layout,
@@ -190,9 +212,10 @@ class DownloadService:
         ), None)
 
     async def _model_removed(self, model_id: str) -> None:
-        """Its files are gone: asked for again, it is downloaded again."""
-        for row in [row for row in self._queue.rows.values() if row.model_id == model_id]:
-            await self._queue.forget(row)
+        """Its files are gone: asked for again, it is downloaded again. An update that is on its way is given up."""
+        async with self._one_change:
+            for row in [row for row in self._queue.rows.values() if row.model_id == model_id]:
+                await self._give_up(row)
 
     def _row(self, download_id: str) -> Download:
         if (row := self._queue.rows.get(download_id)) is None:
