@@ -54,6 +54,12 @@ def upsert(session: Session, model: Model) -> Model:
     return row
 
 
+def describe_anew(session: Session, model: Model) -> Model | None:
+    """Overwrite what is known of it, whose file is another by now. None where it is gone, or of another path."""
+    row = get(session, model.id)
+    return upsert(session, model) if row is not None and row.path == model.path else None
+
+
 def set_default(session: Session, model_id: str) -> bool:
     """False, and the default stays, if there is no such model."""
     if get(session, model_id) is None:

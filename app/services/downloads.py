@@ -42,7 +42,7 @@ class DownloadService:
         self._queue = DownloadQueue(
             db, hub, changes, settings, disk or Disk(), patience or Patience(), self._register
         )
-        self._one_change = asyncio.Lock()       # of rows and their files: what one admin begins no other undoes half-way
+        self._one_change = asyncio.Lock()       # of rows and their files: no act meets another half-way
         models.on_removed(self._model_removed)
 
     async def start(self, *, runs_all: bool = True) -> None:

@@ -13,6 +13,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from sqlmodel import Session
+
 from app.errors import InvalidInput, ModelNotFound, said, said_of_template
 from app.language import Said
 from app.services.changes import Change, Changes
@@ -125,6 +127,7 @@ class ModelSettingsService:
         self._engines = engines
         self._changes = changes
         self._keep_alive_s = keep_alive_s
+        self._one_change = asyncio.Lock()       # each changes what the one before has left
 
     async def of(self, model_id: str) -> ModelSettings:
         return ModelSettings.of(await self._find(model_id))
@@ -137,16 +140,18 @@ class ModelSettingsService:
         """Only what is named changes; None takes a setting back. Raises ModelNotFound, or InvalidInput whose `field`
         names the setting.
         """
-        model = await self._find(model_id)
+        async with self._one_change:
+            return await self._change(await self._find(model_id), changes)
+
+    async def _change(self, model: Model, changes: Mapping[str, Any]) -> ModelSettings:
         wanted = _changed(ModelSettings.of(model), changes)
         _check(wanted, model)
-        await self._check_aliases(wanted, model)
         await self._check_preset(changes.get("preset_id"))
         template = TemplateReport.from_values(model.template)
         if "chat_template" in changes:
             template = await asyncio.to_thread(_examined, model, wanted.chat_template)
 
-        await self._db.run(models.set_settings, model.id, wanted.to_values())
+        await self._db.run(_keep, model, wanted)
         if "chat_template" in changes:
             await self._db.run(models.set_template, model.id, template.to_values())
         self._engines.set_policy(model.id, wanted.policy(self._keep_alive_s))
@@ -186,15 +191,18 @@ class ModelSettingsService:
         if preset_id is not None and not (isinstance(preset_id, str) and preset_id in known):
             raise InvalidInput(Said("error-preset-of-admin"), field="preset_id")
 
-    async def _check_aliases(self, wanted: ModelSettings, model: Model) -> None:
-        taken: dict[str, str] = {}
-        for each in await self._db.read(models.list_all):
-            if each.id != model.id:
-                taken |= dict.fromkeys((each.id, *ModelSettings.of(each).aliases), each.name)
-        for alias in wanted.aliases:
-            if alias in taken or alias == model.id:
-                message = Said("error-alias-taken", alias=alias, model=taken.get(alias, model.name))
-                raise InvalidInput(message, field="aliases")
+
+def _keep(session: Session, model: Model, wanted: ModelSettings) -> None:
+    """In one transaction with the look at others' names: models come, too. Raises InvalidInput."""
+    taken: dict[str, str] = {}
+    for each in models.list_all(session):
+        if each.id != model.id:
+            taken |= dict.fromkeys((each.id, *ModelSettings.of(each).aliases), each.name)
+    for alias in wanted.aliases:
+        if alias in taken or alias == model.id:
+            message = Said("error-alias-taken", alias=alias, model=taken.get(alias, model.name))
+            raise InvalidInput(message, field="aliases")
+    models.set_settings(session, model.id, wanted.to_values())
 
 
 def _changed(before: ModelSettings, changes: Mapping[str, Any]) -> ModelSettings:

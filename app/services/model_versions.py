@@ -47,6 +47,7 @@ class ModelVersions:
         self._engines = engines
         self._changes = changes
         self._models_dir = settings.models_dir
+        self._one_change = asyncio.Lock()       # what is looked at is so still when it is acted on
 
     async def list(self, model_id: str) -> list[InstalledVersion]:
         """Oldest first; of a model that has had only one, that one."""
@@ -67,30 +68,39 @@ class ModelVersions:
         new = await asyncio.to_thread(describe, path, model.name, adapters, origin)
         if downloaded is not None:
             new.repo, new.commit_sha, new.files = downloaded.repo, downloaded.commit_sha, list(downloaded.files)
+        async with self._one_change:
+            return await self._install(model, new)
+
+    async def _install(self, model: Model, new: Model) -> Model:
+        path = Path(new.path)
         if new.embeds != model.embeds:
             raise InvalidInput(Said("error-update-kind", model=model.name, file=path.name), field="path")
         same = next((each for each in await self._db.read(models.list_all) if each.path == new.path), None)
         if same is not None:
             raise Conflict(Said("error-update-known", path=new.path, model=same.name, id=same.id))
-        old = next((each for each in await self.list(model.id) if each.path == Path(new.path)), None)
+        old = next((each for each in await self.list(model.id) if each.path == path), None)
         if old is not None and old.version_id:
             return await self._use(model.id, old.version_id)
-        return self._changed(await self._db.run(models.install_version, model.id, models.facts_of(new)), model_id)
+        return self._changed(await self._db.run(models.install_version, model.id, models.facts_of(new)), model.id)
 
     async def roll_back(self, model_id: str, version_id: str = "") -> Model:
         """To the version before the one in use, or to the one that is named by its id or the beginning of that."""
-        model = await self._models.find(model_id)
-        listed = await self.list(model.id)
-        target = _named(listed, version_id, model) if version_id else _before(listed, model)
-        if target.is_in_use:
-            raise Conflict(Said("error-version-already", model=model.name))
-        if not target.is_there:
-            raise Conflict(Said("error-version-gone", path=str(target.path), model=model.name))
-        return await self._use(model.id, target.version_id)
+        async with self._one_change:
+            model = await self._models.find(model_id)
+            listed = await self.list(model.id)
+            target = _named(listed, version_id, model) if version_id else _before(listed, model)
+            if target.is_in_use:
+                raise Conflict(Said("error-version-already", model=model.name))
+            if not target.is_there:
+                raise Conflict(Said("error-version-gone", path=str(target.path), model=model.name))
+            return await self._use(model.id, target.version_id)
 
     async def forget(self, model_id: str, version_id: str) -> None:
         """A version that is not in use. Its files in the models folder go too, but for those that others need."""
-        model = await self._models.find(model_id)
+        async with self._one_change:
+            await self._forget(await self._models.find(model_id), version_id)
+
+    async def _forget(self, model: Model, version_id: str) -> None:
         target = _named(await self.list(model.id), version_id, model)
         if target.is_in_use:
             raise Conflict(Said("error-version-in-use", model=model.name))

@@ -136,7 +136,7 @@ class ModelService:
         model = await self.find(model_id)
         if model.embeds:
             raise Conflict(Said("error-model-embeds", model=model.name))
-        await self._db.run(models.set_default, model_id)
+        await self._db.run(models.set_default, model.id)
         self._changes.announce_all(Change("models"))
 
     def on_removed(self, callback: Callable[[str], Awaitable[None]]) -> None:
@@ -153,11 +153,7 @@ class ModelService:
         model = await asyncio.to_thread(describe, path, clean_label(name), adapters, origin)
         if downloaded is not None:
             model.repo, model.commit_sha, model.files = downloaded.repo, downloaded.commit_sha, list(downloaded.files)
-        known = await self._db.read(models.list_all)
-        same = next((each for each in known if _parts_of(each) == _parts_of(model)), None)
-        taken = {STARTER_ID, *(name for each in known for name in (each.id, *ModelSettings.of(each).aliases))}
-        model.id = same.id if same else _free_id(model.id, taken)
-        model = await self._db.run(models.upsert, model)
+        model = await self._db.run(_take_in, model)
         self._changes.announce_all(Change("models"))
         return model
 
@@ -227,6 +223,15 @@ async def find_model(db: Database, model_id: str) -> Model:
     raise ModelNotFound(Said("error-no-model-at-all", model=model_id[:200]))
 
 
+def _take_in(session: Session, model: Model) -> Model:
+    """As what is known already, or under an id of its own: in one transaction, since two may come at once."""
+    known = models.list_all(session)
+    same = next((each for each in known if _parts_of(each) == _parts_of(model)), None)
+    taken = {STARTER_ID, *(name for each in known for name in (each.id, *ModelSettings.of(each).aliases))}
+    model.id = same.id if same else _free_id(model.id, taken)
+    return models.upsert(session, model)
+
+
 def _listed(session: Session) -> tuple[list[Model], Led]:
     """What can be used, and which connections lead to those elsewhere."""
     led = elsewhere.usable(session)
@@ -251,7 +256,10 @@ async def wanted_of(
         except InvalidInput as error:
             raise ModelUnavailable(said(error)) from error
         now.id, now.is_starter = model.id, model.is_starter
-        model = await db.run(models.upsert, now)
+        anew = await db.run(models.describe_anew, now)
+        if anew is None:            # removed meanwhile, or of another version
+            return await wanted_of(db, keep_alive_s, opens, model_id)
+        model = anew
         log.info("a model's file was replaced", model=model.id, version=version_of(model))
     return Wanted(spec_from(model), ModelSettings.of(model).policy(keep_alive_s))
 
