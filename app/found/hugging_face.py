@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from app.errors import said_by_engine
-from app.found.model import Found, below, found_gguf
+from app.found.model import Found, below, found_gguf, one_by_one
 from app.language import Said
 from engine.errors import ModelLoadError
 from engine.select import select_backend
@@ -22,22 +22,30 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
 def find(cache: Path) -> Iterator[Found]:
-    for folder in sorted(cache.glob("models--*")):
-        repo = folder.name.removeprefix("models--").replace("--", "/")
-        seen: set[str] = set()
-        for snapshot in _newest_first(folder):
-            for found in _in_snapshot(repo, snapshot):
-                if found.name not in seen:
-                    seen.add(found.name)
-                    yield found
+    return one_by_one(sorted(cache.glob("models--*")), _in_repository)
+
+
+def _in_repository(folder: Path) -> Iterator[Found]:
+    repo = folder.name.removeprefix("models--").replace("--", "/")
+    seen: set[str] = set()
+    for snapshot in _newest_first(folder):
+        for found in _in_snapshot(repo, snapshot):
+            if found.name not in seen:
+                seen.add(found.name)
+                yield found
 
 
 def _newest_first(folder: Path) -> list[Path]:
     """The one that `main` names, then by age: older ones hold what was downloaded before."""
     snapshots = [path for path in (folder / "snapshots").glob("*") if _COMMIT.fullmatch(path.name) and path.is_dir()]
     ref = folder / "refs" / "main"
-    main = ref.read_text(errors="replace")[:40] if ref.is_file() else ""
+    main = _beginning(ref) if ref.is_file() else ""
     return sorted(snapshots, key=lambda path: (path.name != main, -path.stat().st_mtime))
+
+
+def _beginning(ref: Path) -> str:
+    with ref.open("rb") as file:
+        return file.read(40).decode("ascii", "replace")
 
 
 def _in_snapshot(repo: str, snapshot: Path) -> Iterator[Found]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from app.found.model import Found, below, found_gguf
+from app.found.model import Found, below, found_gguf, is_file, one_by_one
 from app.language import Said
 
 APP = "Jan"
@@ -18,17 +18,20 @@ _MAX_BYTES = 1 << 16
 
 def find(data: Path) -> Iterator[Found]:
     folder = data / "llamacpp" / "models"
-    for description in below(folder, "model.yml"):
+
+    def look(description: Path) -> Iterator[Found]:
         named = _values(description).get("model_path", "")
         if not named or "\0" in named:
-            continue
+            return
         path = data / named                     # a model that Jan uses in place has an absolute one
         name = description.parent.relative_to(folder).as_posix()
-        if path.is_file():
+        if is_file(path):
             if found := found_gguf(APP, name, path):
                 yield found
         else:
             yield Found(app=APP, name=name, path=path, size_bytes=0, problem=Said("found-gone", path=str(path)))
+
+    return one_by_one(below(folder, "model.yml"), look)
 
 
 def _values(path: Path) -> dict[str, str]:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
-from app.found.model import Found, below, found_gguf
+from app.found.model import Found, below, found_gguf, is_file, one_by_one
 
 APP = "LM Studio"
 
@@ -19,20 +20,20 @@ _MAX_SETTINGS_BYTES = 1 << 20
 def find(home: Path) -> Iterator[Found]:
     """Of the old folder too: what was not taken along lies there."""
     for folder in dict.fromkeys((home / "models", _moved_to(home) or home / "models")):
-        for path in below(folder, "*.gguf"):
-            if found := found_gguf(APP, path.relative_to(folder).as_posix(), path):
-                yield found
+        yield from one_by_one(below(folder, "*.gguf"), partial(_look, folder))
+
+
+def _look(folder: Path, path: Path) -> Iterator[Found]:
+    if found := found_gguf(APP, path.relative_to(folder).as_posix(), path):
+        yield found
 
 
 def _moved_to(home: Path) -> Path | None:
     settings = home / "settings.json"
-    if not settings.is_file() or settings.stat().st_size > _MAX_SETTINGS_BYTES:
-        return None
     try:
-        named = json.loads(settings.read_bytes()).get("downloadsFolder")
-    except (ValueError, AttributeError, RecursionError):        # no JSON, or no object
+        if not is_file(settings) or settings.stat().st_size > _MAX_SETTINGS_BYTES:
+            return None
+        folder = Path(json.loads(settings.read_bytes()).get("downloadsFolder"))
+        return folder if folder.is_absolute() and folder.is_dir() else None
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError):      # no JSON, no object, no path
         return None
-    if not isinstance(named, str) or "\0" in named:
-        return None
-    folder = Path(named)
-    return folder if folder.is_absolute() and folder.is_dir() else None

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import TypeVar
+
+import structlog
 
 from app.language import Said
 from engine.gguf import is_beside_a_model, parts_by_name
 
+T = TypeVar("T")
+
 MAX_ENTRIES = 20_000            # of one folder and all below it; a scan of a strange disk ends
+
+
+log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,4 +45,21 @@ def found_gguf(app: str, name: str, path: Path, pin: str = "") -> Found | None:
 
 def below(folder: Path, pattern: str) -> Iterator[Path]:
     """Files, in order of their paths, without ends of links that lead in circles."""
-    return iter(sorted(islice((path for path in folder.rglob(pattern) if path.is_file()), MAX_ENTRIES)))
+    return iter(sorted(islice(filter(is_file, folder.rglob(pattern)), MAX_ENTRIES)))
+
+
+def is_file(path: Path) -> bool:
+    """False also for what the system does not take as a path: others write what they like into their settings."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def one_by_one(entries: Iterable[T], look: Callable[[T], Iterable[Found]]) -> Iterator[Found]:
+    """What is found in each. One that cannot be read costs no other."""
+    for entry in entries:
+        try:
+            yield from list(look(entry))
+        except OSError as error:
+            log.info("a model of another app could not be read", entry=str(entry), reason=str(error))

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from app.found.model import Found, below
+from app.found.model import Found, below, one_by_one
 from app.language import Said
 
 APP = "Ollama"
@@ -25,10 +25,13 @@ _OWN_REGISTRY, _OWN_OWNER = "registry.ollama.ai", "library"
 
 def find(store: Path) -> Iterator[Found]:
     manifests = store / "manifests"
-    for path in below(manifests, "*"):
+
+    def look(path: Path) -> Iterator[Found]:
         names = path.relative_to(manifests).parts
         if len(names) >= 3 and (layers := _layers(path)):
             yield _found(_name(names), layers, store / "blobs")
+
+    return one_by_one(below(manifests, "*"), look)
 
 
 def _name(names: tuple[str, ...]) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -226,3 +228,44 @@ async def test_a_changed_file_is_another_version(services: Services, shelf: Shel
     assert second is not None
     assert first.version != second.version
     assert (await services.models.find(model.id)).context_tokens == 512
+
+
+class TestOneOddEntryCostsNoOther:
+    def test_a_path_that_the_system_does_not_take(self, places: Places, tmp_path: Path) -> None:
+        put_in_jan(tmp_path / "jan", "org/good")
+        put_in_jan(tmp_path / "jan", "org/long")
+        (tmp_path / "jan/llamacpp/models/org/long/model.yml").write_text("model_path: " + "x" * 5000)
+        put_in_lm_studio(tmp_path / "lm")
+        (tmp_path / "lm" / "settings.json").write_text(json.dumps({"downloadsFolder": "/" + "x" * 5000}))
+        assert [name for _, name, problem in told(places) if not problem] == ["org/good", "infra/ocelot/ocelot-q4.gguf"]
+
+    @pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="needs a file that is there and cannot be read")
+    def test_a_file_that_cannot_be_read(self, places: Places, tmp_path: Path) -> None:
+        put_in_ollama(tmp_path / "ollama")
+        (tmp_path / "ollama/manifests/registry.ollama.ai/library/tiny/broken").symlink_to("/proc/self/mem")
+        put_in_hub_cache(tmp_path / "hub", "o/good", "a.gguf")
+        put_in_hub_cache(tmp_path / "hub", "o/bad", "a.gguf")
+        (tmp_path / "hub/models--o--bad/refs/main").unlink()
+        (tmp_path / "hub/models--o--bad/refs/main").symlink_to("/proc/self/mem")
+        put_in_jan(tmp_path / "jan", "org/good")
+        put_in_jan(tmp_path / "jan", "org/bad")
+        (tmp_path / "jan/llamacpp/models/org/bad/model.yml").unlink()
+        (tmp_path / "jan/llamacpp/models/org/bad/model.yml").symlink_to("/proc/self/mem")
+        (tmp_path / "lm/settings.json").parent.mkdir()
+        (tmp_path / "lm/settings.json").symlink_to("/proc/self/mem")
+        put_in_lm_studio(tmp_path / "lm")
+        assert [name for _, name, _ in told(places)] == [
+            "o/good/a.gguf", "org/good", "infra/ocelot/ocelot-q4.gguf", "tiny:latest"
+        ]
+
+    @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere names are text")
+    async def test_a_name_that_is_no_text_is_told_and_can_be_shown(self, services: Services, tmp_path: Path) -> None:
+        odd = os.fsdecode(b"infra/ocelot/o\xff.gguf")
+        put_in_lm_studio(tmp_path / "lm", odd)
+        put_in_lm_studio(tmp_path / "lm")
+        told, fine = (offer.found for offer in await services.found_models.list())
+        assert (fine.name, fine.problem) == ("infra/ocelot/ocelot-q4.gguf", "")
+        assert told.name == r"infra/ocelot/o\udcff.gguf" and "is no path that can be used here" in told.problem
+        assert f"{told.name}{told.problem}".encode()
+        with pytest.raises(Conflict, match="is no path that can be used"):
+            await services.found_models.add(told.name)
