@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from babel.dates import format_date, format_skeleton, format_time
-from babel.numbers import format_decimal
+from babel.numbers import format_decimal, get_decimal_symbol
 
 from store.tables import Model
 from ui.language import here, t
@@ -70,6 +70,16 @@ def number(value: float, digits: int | None = 0) -> str:
     """As the reader's language writes it, with that many digits behind the point; None: those that it has, up to 3."""
     form = None if digits is None else f"#,##0.{'0' * digits}".rstrip(".")
     return format_decimal(value if digits is None else round(value, digits), format=form, locale=_locale())
+
+
+def exact(value: float) -> str:
+    """To a millionth, for fields in which it can be changed."""
+    return format_decimal(value, format="#,##0.######", locale=_locale())
+
+
+def decimal_point() -> str:
+    """Of the reader's language."""
+    return get_decimal_symbol(_locale())
 
 
 def size(num_bytes: int) -> str:

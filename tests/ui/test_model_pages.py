@@ -139,6 +139,18 @@ class TestOneModel:
         await until(lambda: "Saved." in _texts(tab))
         assert (await home.services.model_settings.of(STARTER_ID)).preset_id is None
 
+    async def test_what_is_not_touched_stays_as_others_have_set_it_meanwhile(self, home: Home, ada: Person) -> None:
+        change = home.services.model_settings.change
+        await change(STARTER_ID, {"keep_alive_s": 100})
+        tab = await ada.at(f"/models/installed/{STARTER_ID}")
+        await change(STARTER_ID, {"aliases": ["small"], "is_pinned": True})
+        trigger(_field(tab, "Context"), "change", "2k")
+        _submit(tab, "nk-settings")
+        await until(lambda: "Saved. Applies at the next load." in _texts(tab))
+        assert await home.services.model_settings.of(STARTER_ID) == ModelSettings(
+            context_tokens=2048, keep_alive_s=100, aliases=("small",), is_pinned=True
+        )
+
     async def test_of_several_gpus_each_can_be_chosen(
         self, home: Home, ada: Person, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -163,7 +175,10 @@ class TestOneModel:
         await until(lambda: told(tab, "/models"))
 
     def test_numbers_are_read_as_people_write_them(self) -> None:
-        written = {"": None, "32k": 32768, "8 192": 8192, "8.192": 8192, "8,192": 8192, "0": 0, "1.5": 1.5, "1,5": 1.5}
+        written = {
+            "": None, "32k": 32768, "8 192": 8192, "8.192": 8192, "8,192": 8192, "0": 0, "1.5": 1.5, "1,5": 1.5,
+            "0.125": 0.125, "1.66667": 1.66667,
+        }
         assert {text: number_in(text) for text in written} == written
         assert number_in("lots ") == "lots"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from nicegui import ui
 from nicegui.element import Element
 from nicegui.testing import User
@@ -166,6 +167,38 @@ async def test_a_budget_that_a_flag_gives_stays_where_none_is_set_here(home: Hom
     trigger(form, "submit")
     await until(lambda: "Saved." in _texts(tab))
     assert home.services.engines.budget_bytes == 5 << 30
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+async def test_what_is_not_touched_in_the_rules_stays_exactly_what_it_is(
+    home: Home, ada: Person, language: str
+) -> None:
+    await home.services.accounts.set_setting(ada.id, "language", language)
+    await home.services.model_settings.set_memory_budget(0.0001)
+    await home.services.downloads.set_rules(DownloadRules(bytes_per_s=5_000_000))
+    tab = await ada.at("/settings")
+    form = next(each for each in elements(tab, Element) if each.tag == "form" and "nk-settings" in each.classes)
+    (hours,) = (each for each in form.descendants() if each.props.get("placeholder") in ("always", "immer"))
+    shown = {each.props.get("defaultValue") for each in form.descendants() if each.tag == "input"}
+    assert shown >= {"en": {"0.0001", "4.768372"}, "de": {"0,0001", "4,768372"}}[language]
+    await home.services.downloads.set_rules(DownloadRules(bytes_per_s=5_000_000, layout="shared"))    # another admin
+    trigger(hours, "change", "22-6")
+    trigger(form, "submit")
+    await until(lambda: not {"Saved.", "Gespeichert."}.isdisjoint(_texts(tab)))
+    assert home.services.downloads.rules == DownloadRules(bytes_per_s=5_000_000, layout="shared", hours="22:00-06:00")
+    assert await home.services.model_settings.memory_budget_gib() == 0.0001
+
+
+@pytest.mark.parametrize(("language", "written"), [("en", "0.125"), ("de", "0,125"), ("en", "1.125"), ("de", "1,125")])
+async def test_three_decimals_are_no_thousands(home: Home, ada: Person, language: str, written: str) -> None:
+    await home.services.accounts.set_setting(ada.id, "language", language)
+    tab = await ada.at("/settings")
+    form = next(each for each in elements(tab, Element) if each.tag == "form" and "nk-settings" in each.classes)
+    budget = next(each for each in form.descendants() if each.tag == "input")
+    trigger(budget, "change", written)
+    trigger(form, "submit")
+    await until(lambda: not {"Saved.", "Gespeichert."}.isdisjoint(_texts(tab)))
+    assert await home.services.model_settings.memory_budget_gib() == float(written.replace(",", "."))
 
 
 async def test_rules_of_models_are_for_admins(ben: Person) -> None:

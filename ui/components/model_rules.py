@@ -5,19 +5,20 @@ hub is asked for newer versions. A part of the settings page that admins have. O
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from typing import Any
 
 from app.errors import InvalidInput
 from app.language import Said
 from app.services.container import Services
-from app.services.download_rules import DownloadRules
 from ui.components.choice import Choice
 from ui.components.dialog import show_problem
 from ui.components.elements import button, tag
 from ui.components.native import Switch, TextField
 from ui.components.text import live, put
 from ui.language import FORESEEN, t, told
-from ui.models.settings_form import number_in
-from ui.words import folder, number
+from ui.models.settings_form import decimal_in
+from ui.words import exact, folder
 
 MIB = 2**20
 LAYOUTS = ("own", "shared")
@@ -35,10 +36,10 @@ class ModelRulesForm:
             with tag("div", "nk-settings-grid"):
                 gib = await self._services.model_settings.memory_budget_gib()
                 self._budget = TextField(
-                    t("rules-budget"), "" if gib is None else number(gib, None), hint=t("rules-budget-about"),
+                    t("rules-budget"), "" if gib is None else exact(gib), hint=t("rules-budget-about"),
                     placeholder=t("rules-no-budget"), input_mode="decimal",
                 )
-                shown = "" if rules.bytes_per_s is None else number(rules.bytes_per_s / MIB, None)
+                shown = "" if rules.bytes_per_s is None else exact(rules.bytes_per_s / MIB)
                 self._limit = TextField(
                     t("rules-limit"), shown, hint=t("rules-limit-about"), placeholder=t("rules-no-limit"),
                     input_mode="decimal",
@@ -61,6 +62,7 @@ class ModelRulesForm:
             with tag("div", "nk-row nk-settings-end"):
                 button(t("setting-save"), "nk-btn-quiet", kind="submit")
                 self._done = live("span", "nk-done", role="status")
+        self._shown = self._entered()           # as it was made, or saved last
 
     async def _choose(self, layout: str) -> None:
         self._layout = layout
@@ -71,25 +73,42 @@ class ModelRulesForm:
             show_problem(place, None)
         put(self._done, "")
         try:
-            if (gib := self._gib()) != await self._services.model_settings.memory_budget_gib():
-                await self._services.model_settings.set_memory_budget(gib)      # else what a flag says stays
-            await self._services.downloads.set_rules(DownloadRules(
-                layout="shared" if self._layout == "shared" else "own", bytes_per_s=self._bytes_per_s(),
-                hours=_hours(self._hours.value),
-            ))
-            await self._services.model_updates.set_looks_daily(self._daily.is_on)
+            if self._budget.value != self._shown["gib"]:
+                await self._services.model_settings.set_memory_budget(self._gib())      # else what a flag says stays
+            if changes := self._changed_rules():
+                await self._services.downloads.set_rules(replace(self._services.downloads.rules, **changes))
+            if self._daily.is_on != self._shown["daily"]:
+                await self._services.model_updates.set_looks_daily(self._daily.is_on)
         except FORESEEN as error:
             wrong = error.field if isinstance(error, InvalidInput) else None
             show_problem(places.get(wrong or "", self._problem), told(error))
             return
+        self._shown = self._entered()
         put(self._done, t("setting-saved"))
+
+    def _entered(self) -> dict[str, Any]:
+        return {
+            "gib": self._budget.value, "limit": self._limit.value, "hours": self._hours.value, "layout": self._layout,
+            "daily": self._daily.is_on,
+        }
+
+    def _changed_rules(self) -> dict[str, Any]:
+        """What was not touched stays as it is by now: another may have changed it, and it may be shown rounded."""
+        changes: dict[str, Any] = {}
+        if self._limit.value != self._shown["limit"]:
+            changes["bytes_per_s"] = self._bytes_per_s()
+        if self._hours.value != self._shown["hours"]:
+            changes["hours"] = _hours(self._hours.value)
+        if self._layout != self._shown["layout"]:
+            changes["layout"] = self._layout
+        return changes
 
     def _gib(self) -> float | None:
         """What is no number goes as it is: the service says what it wants."""
-        return number_in(self._budget.value)        # type: ignore[return-value]
+        return decimal_in(self._budget.value)        # type: ignore[return-value]
 
     def _bytes_per_s(self) -> int | None:
-        mib = number_in(self._limit.value)
+        mib = decimal_in(self._limit.value)
         if mib is None:
             return None
         if isinstance(mib, str) or mib <= 0:

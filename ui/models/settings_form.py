@@ -20,6 +20,7 @@ from ui.components.elements import button, tag
 from ui.components.native import SelectField, Switch, TextField
 from ui.components.text import live, put
 from ui.language import FORESEEN, t, told
+from ui.words import decimal_point
 
 AT_LOAD = ("context_tokens", "users", "kv_type", "device", "layers", "threads", "chat_template")
 MINUTE_S = 60
@@ -40,6 +41,7 @@ class SettingsForm:
         self._fields: dict[str, TextField] = {}
         self._choices: dict[str, str | None] = {}
         self._problems: dict[str, Element] = {}
+        self._shown: dict[str, Any] = {}        # as it was made, or saved last: the rest is not ours
 
     async def build(self) -> None:
         """Into the slot that is open when it is called."""
@@ -77,6 +79,7 @@ class SettingsForm:
                 self._again.on("click", self._reload)
                 self._done = live("span", "nk-done", role="status")
         self._again.set_visibility(False)
+        self._shown = self._wanted() | {"preset_id": now.preset_id}
 
     def _number(self, name: str, value: float | None, empty: str) -> None:
         shown = "" if value is None else f"{value:g}" if value < 1e6 else str(int(value))
@@ -120,13 +123,16 @@ class SettingsForm:
         for place in (*self._problems.values(), self._problem):
             show_problem(place, None)
         put(self._done, "")
+        wanted = self._wanted()
+        changes = {name: value for name, value in wanted.items() if value != self._shown.get(name)}
         before = self._settings
         try:
-            self._settings = await self._services.model_settings.change(self._model.id, self._wanted())
+            self._settings = await self._services.model_settings.change(self._model.id, changes)
         except FORESEEN as error:
             field = error.field if isinstance(error, InvalidInput) else None
             show_problem(self._problems.get(field or "", self._problem), told(error))
             return
+        self._shown = wanted
         is_for_load = any(getattr(before, name) != getattr(self._settings, name) for name in AT_LOAD)
         is_loaded = self._services.engines.status(self._model.id).state is ModelState.READY
         if is_for_load and is_loaded:
@@ -176,10 +182,20 @@ def number_in(text: str) -> int | float | str | None:
         return None
     if found := re.fullmatch(r"(\d{1,6})k", plain):
         return int(found[1]) * 1024
-    if re.fullmatch(r"\d{1,3}([.,]\d{3})+", plain):
+    if re.fullmatch(r"[1-9]\d{0,2}([.,]\d{3})+", plain):
         return int(re.sub(r"[.,]", "", plain))
     if re.fullmatch(r"\d{1,12}", plain):
         return int(plain)
-    if re.fullmatch(r"\d{1,9}[.,]\d{1,3}", plain):
+    if re.fullmatch(r"\d{1,9}[.,]\d{1,9}", plain):
         return float(plain.replace(",", "."))
     return text.strip()
+
+
+def decimal_in(text: str) -> int | float | str | None:
+    """As `number_in`, of an amount that may have decimals: three digits after the point of the reader's language are
+    decimals, too, as they are shown.
+    """
+    point = re.escape(decimal_point())
+    if found := re.fullmatch(rf"\s*(\d{{1,9}}){point}(\d{{1,9}})\s*", text):
+        return float(f"{found[1]}.{found[2]}")
+    return number_in(text)
