@@ -43,8 +43,14 @@ class RuleBook:
             rules = _checked(rules)
         except ValueError as error:
             raise InvalidInput(Said("download-rules"), field="rules") from error
-        await self._db.run(stored_settings.set_of_system, SETTING, asdict(rules))
-        self._apply(rules)
+        before = self.rules
+        self._apply(rules)          # first: who changes something else in this moment begins with this
+        try:
+            await self._db.run(stored_settings.set_of_system, SETTING, asdict(rules))
+        except BaseException:
+            if self.rules is rules:
+                self._apply(before)
+            raise
 
     def wait_s(self) -> float:
         """Until downloads may run; 0: now."""

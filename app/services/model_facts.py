@@ -4,6 +4,8 @@ other threads than the event loop's.
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -12,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from app.errors import InvalidInput, said, said_by_engine
+from app.found.model import is_file
 from app.language import Said
 from app.names import clean_label
 from app.services.model_origin import Origin, origin_of
@@ -145,13 +148,20 @@ def problem_of(model: Model) -> str:
     """With its files, as they lie there now."""
     if model.is_elsewhere:
         return ""
-    missing = next((path for path in paths_of(model) if not path.exists()), None)
+    missing = missing_of(model)
     if missing is None:
         return ""
     origin = Origin.from_values(model.origin)
     if origin.app:
         return Said("error-files-gone-of-app", path=str(missing), app=origin.app)
     return Said("error-files-gone", path=str(missing))
+
+
+def missing_of(model: Model) -> Path | None:
+    """The first of its files that is none now: gone, or a folder or pipe in its place. Of a folder without any, that.
+    """
+    files = paths_of(model)
+    return next((path for path in files if not is_file(path)), None) if files else Path(model.path)
 
 
 def as_model(model: Model, facts: dict[str, Any]) -> Model:
@@ -170,6 +180,8 @@ def is_replaced(model: Model) -> bool:
 def _stamp(path: Path) -> tuple[int, int]:
     """Bytes of all files with weights, last change of all that belong to it. Raises OSError."""
     stats = {file: file.stat() for file in files_of(path)}
+    if not stats:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
     is_folder = path.is_dir()
     size_bytes = sum(stat.st_size for file, stat in stats.items() if not is_folder or file.suffix == ENDING)
     return size_bytes, max(stat.st_mtime_ns for stat in stats.values())

@@ -33,6 +33,7 @@ MOST_USERS = 256
 MOST_THREADS = 1024
 MOST_ALIASES = 20
 MOST_GIB = 1_000_000
+ELSEWHERE = ("context_tokens", "aliases", "preset_id")        # all else is its server's to say
 BUDGET_KEY = "memory_budget_gib"      # of the system's settings in the store
 KV_TYPES: tuple[KvType, ...] = ("f16", "q8_0")
 WEIGHT_FORMATS: tuple[WeightFormat, ...] = ("fp8", "int8", "int4")
@@ -145,10 +146,10 @@ class ModelSettingsService:
 
     async def _change(self, model: Model, changes: Mapping[str, Any]) -> ModelSettings:
         wanted = _changed(ModelSettings.of(model), changes)
-        _check(wanted, model)
+        _check(wanted, model, changes)
         await self._check_preset(changes.get("preset_id"))
         template = TemplateReport.from_values(model.template)
-        if "chat_template" in changes:
+        if "chat_template" in changes and not model.is_elsewhere:
             template = await asyncio.to_thread(_examined, model, wanted.chat_template)
 
         await self._db.run(_keep, model, wanted)
@@ -249,7 +250,9 @@ _CHECKS: Mapping[str, Callable[[Any], Said | None]] = {
 }
 
 
-def _check(wanted: ModelSettings, model: Model) -> None:
+def _check(wanted: ModelSettings, model: Model, changes: Mapping[str, Any]) -> None:
+    if model.is_elsewhere and any(changes[name] is not None for name in changes if name not in ELSEWHERE):
+        raise InvalidInput(Said("error-setting-elsewhere", model=model.name))
     for name, check in _CHECKS.items():
         value = getattr(wanted, name)
         if value is not None and (problem := check(value)):

@@ -15,7 +15,7 @@ from app.errors import Conflict, InvalidInput, NotFound
 from app.language import Said
 from app.services.changes import Change, Changes
 from app.services.engines import EngineRegistry
-from app.services.model_facts import as_model, delete_files, describe, paths_of, version_of
+from app.services.model_facts import as_model, delete_files, describe, missing_of, version_of
 from app.services.model_origin import Downloaded, Origin
 from app.services.models import ModelService
 from app.settings import Settings
@@ -132,7 +132,7 @@ def _shown(model: Model, row: ModelVersion) -> InstalledVersion:
         quantisation=then.quantisation,
         installed_at=row.installed_at,
         is_in_use=then.path == model.path,
-        is_there=all(file.exists() for file in paths_of(then)),
+        is_there=missing_of(then) is None,
     )
 
 

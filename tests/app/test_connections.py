@@ -344,3 +344,12 @@ async def test_how_fast_it_writes_is_known_after_some_answers(
         assert await allowed.model_speeds.elsewhere([model]) == {}
         assert (await answer_to(allowed, user_id)).completion_tokens == 20
     assert (await allowed.model_speeds.elsewhere([model]))["big"] > 0
+
+
+async def test_what_its_server_decides_is_not_set_here(allowed: Services, upstream: Upstream) -> None:
+    await allowed.connections.add(entered(upstream))
+    for changes in ({"threads": 4}, {"chat_template": "{{ messages }}"}, {"is_pinned": True}, {"kv_type": "q8_0"}):
+        with pytest.raises(InvalidInput, match="runs on another server"):
+            await allowed.model_settings.change("big", changes)
+    settings = await allowed.model_settings.change("big", {"context_tokens": 4096, "aliases": ["gpt"], "threads": None})
+    assert settings.to_values() == {"context_tokens": 4096, "aliases": ["gpt"]}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -117,3 +117,11 @@ async def test_a_limit_beyond_all_reason_is_refused(shop: Shop) -> None:
     with pytest.raises(InvalidInput, match="limit"):
         await shop.downloads.set_rules(DownloadRules(bytes_per_s=10**400))
     await ends_well(shop, NAME)
+
+
+async def test_two_admins_change_two_rules(shop: Shop) -> None:
+    async def change(**changes: Any) -> None:
+        await shop.downloads.set_rules(replace(shop.downloads.rules, **changes))
+
+    await asyncio.gather(change(hours="22:00-06:00"), change(bytes_per_s=4096))
+    assert shop.downloads.rules == DownloadRules(hours="22:00-06:00", bytes_per_s=4096)

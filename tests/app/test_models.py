@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from app.services.container import Services
 from app.services.engines import ModelState
 from app.services.model_facts import spec_from, version_in_words
 from app.services.models import STARTER_ID, find_starter, size_on_disk
+from engine.errors import ModelLoadError
 from engine.lora import Adapter
 from store import models
 from store.tables import Model
@@ -277,3 +279,33 @@ def test_a_version_is_told_by_date_and_by_the_beginning_of_a_hash() -> None:
     told = version_in_words(f"a/b at {commit}, x.gguf, 1500000 bytes, 1772500000123456789; y.gguf, {digest}")
     assert told == "a/b at 0123456789ab, x.gguf, 1.4 MiB of 2026-03-03 01:06 UTC; y.gguf, ba9876543210"
     assert version_in_words("gpt-4o-2024-08-06") == "gpt-4o-2024-08-06"
+
+
+@pytest.mark.parametrize("what", ["an empty folder", "a pipe"])
+async def test_what_lies_in_a_file_s_place_is_told_as_its_absence(
+    services: Services, tmp_path: Path, what: str
+) -> None:
+    path = write_tiny_gguf(tmp_path / "tiny.gguf")
+    tiny = (await services.models.add(path)).id
+    path.unlink()
+    if what == "a pipe":
+        os.mkfifo(path)
+    else:
+        path.mkdir()
+    (problem,) = (entry.problem for entry in await services.models.list() if entry.model.id == tiny)
+    assert problem == f"{path} is gone. Put it back, or remove the model here."
+    with pytest.raises((ModelUnavailable, ModelLoadError), match=r"not a GGUF file|no file"):
+        await services.engines.plan(tiny)
+    assert [each.is_there for each in await services.model_versions.list(tiny)] == [False]
+
+
+async def test_a_version_in_whose_place_an_empty_folder_lies_is_not_taken_back(
+    services: Services, tmp_path: Path
+) -> None:
+    old = write_tiny_gguf(tmp_path / "old.gguf")
+    model = await services.models.add(old)
+    await services.model_versions.update(model.id, write_tiny_gguf(tmp_path / "new.gguf", seed=1))
+    old.unlink()
+    old.mkdir()
+    with pytest.raises(Conflict, match="gone"):
+        await services.model_versions.roll_back(model.id)

@@ -177,6 +177,7 @@ error-setting-weights-gguf = { $model } ist eine GGUF-Datei, deren Format festst
 error-setting-device = Das Gerät ist cpu, gpu oder gpu0, gpu1 und so weiter.
 error-setting-trained = { $model } wurde für { $count } Token Kontext trainiert und taugt darüber hinaus nicht.
 error-setting-cpu-layers = Nur mit dem Prozessor liegen keine Schichten auf einer GPU. Bitte eines von beiden weglassen.
+error-setting-elsewhere = { $model } läuft auf einem anderen Server, der das entscheidet. Hier werden nur Kontext, weitere Namen und Voreinstellung festgelegt.
 error-setting-embeds = { $model } berechnet Embeddings: Personen zugleich, KV-Typ, Vorlage und Voreinstellung gibt es dabei nicht.
 error-template-text = Eine Chat-Vorlage ist ein Text.
 error-template-unfit = Diese Chat-Vorlage wird nicht angenommen. { $detail }

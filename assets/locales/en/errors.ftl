@@ -178,6 +178,7 @@ error-setting-weights-gguf = { $model } is a GGUF file, whose format is fixed. â
 error-setting-device = The device is cpu, gpu, or gpu0, gpu1 and so on.
 error-setting-trained = { $model } was trained for { $count } tokens of context, and is no good beyond.
 error-setting-cpu-layers = On the processor alone no layers are on a GPU. Leave one of them out.
+error-setting-elsewhere = { $model } runs on another server, which decides that. Of it, the context, aliases and the preset are set here.
 error-setting-embeds = { $model } makes embeddings: it has no users at once, KV type, template or preset.
 error-template-text = A chat template is a text.
 error-template-unfit = This chat template is not taken. { $detail }
