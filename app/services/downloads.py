@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import structlog
+
 from app.errors import Conflict, InvalidInput, ModelNotFound, NotFound, said
 from app.hub.disk import Disk
 from app.hub.files import RemoteFile, Variant, check_whole, choose
@@ -28,6 +30,8 @@ from engine.select import runnable_formats
 from store import downloads
 from store.database import Database
 from store.tables import Download, DownloadState, Model
+
+log = structlog.get_logger(__name__)
 
 
 class DownloadService:
@@ -125,7 +129,10 @@ class DownloadService:
             return self.get(download_id)
 
     async def cancel(self, download_id: str) -> None:
-        """Give up: stop, remove what came of it, forget it. A model that is whole is only forgotten here, and stays."""
+        """Give up: stop, remove what came of it, forget it. A model that is whole is only forgotten here, and stays.
+
+        Raises Conflict where what came cannot be removed: then it is not forgotten either.
+        """
         async with self._one_change:
             await self._give_up(self._row(download_id))
 
@@ -142,7 +149,10 @@ class DownloadService:
             if each.id != row.id and each.repo == row.repo and each.state is not DownloadState.ON_DISK
         ]
         shared = {layout.part(file) for layout in others for file in layout.files}
-        await asyncio.to_thread(discard, self._queue.layout(row), shared)
+        try:
+            await asyncio.to_thread(discard, self._queue.layout(row), shared)
+        except OSError as error:
+            raise Conflict(Said("download-not-removed", detail=str(error))) from error
 
     @property
     def rules(self) -> DownloadRules:
@@ -215,7 +225,11 @@ class DownloadService:
         """Its files are gone: asked for again, it is downloaded again. An update that is on its way is given up."""
         async with self._one_change:
             for row in [row for row in self._queue.rows.values() if row.model_id == model_id]:
-                await self._give_up(row)
+                try:
+                    await self._give_up(row)
+                except Conflict as error:           # its model is gone all the same
+                    log.warning("what came of an update could not be removed", repo=row.repo, reason=str(error))
+                    await self._queue.forget(row)
 
     def _row(self, download_id: str) -> Download:
         if (row := self._queue.rows.get(download_id)) is None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from app.errors import InvalidInput, NotFound
+from app.errors import Conflict, InvalidInput, NotFound
 from app.services.container import Services
 from app.services.downloads import DownloadRules
 from store.tables import DownloadState as State
@@ -125,3 +125,17 @@ async def test_two_admins_change_two_rules(shop: Shop) -> None:
 
     await asyncio.gather(change(hours="22:00-06:00"), change(bytes_per_s=4096))
     assert shop.downloads.rules == DownloadRules(hours="22:00-06:00", bytes_per_s=4096)
+
+
+async def test_what_cannot_be_removed_is_told_and_the_download_stays(shop: Shop) -> None:
+    commit = shop.hub.repos[REPO].commit[:12]
+    in_the_way = shop.services.settings.models_dir / "birds" / "Parrot-GGUF" / commit / f"{NAME}.part"
+    in_the_way.mkdir(parents=True)
+    asked = await shop.downloads.request(REPO, NAME)
+    await shop.until(asked.id, lambda status: status.state is State.FAILED)
+    with pytest.raises(Conflict, match=r"cannot be removed.*Is a directory"):
+        await shop.downloads.cancel(asked.id)
+    assert [each.id for each in shop.downloads.list()] == [asked.id]
+    in_the_way.rmdir()
+    await shop.downloads.cancel(asked.id)
+    assert shop.downloads.list() == []

@@ -64,6 +64,7 @@ download-waits-for-process = Wartet auf ein anderes Inglenook, das in denselben 
 download-waits-for-others = Wartet, bis ein anderer Download fertig ist.
 download-not-written = Die Dateien lassen sich nicht schreiben: { $detail }. Bitte beheben und dann fortsetzen.
 download-broke = In Inglenook ist etwas schiefgegangen; Näheres steht im Protokoll. Bitte fortsetzen, um es noch einmal zu versuchen.
+download-not-removed = Was davon schon da ist, lässt sich nicht löschen: { $detail }. Bitte das beheben und es noch einmal versuchen.
 download-rules = Stunden bitte als 22:00-06:00 schreiben und eine Grenze von mindestens 1.024 Bytes je Sekunde angeben.
 download-rules-known = Es gibt die Regeln layout, bytes_per_s und hours.
 

@@ -64,6 +64,7 @@ download-waits-for-process = Waits for another Inglenook that is downloading int
 download-waits-for-others = Waits until another download is done.
 download-not-written = The files cannot be written: { $detail }. Correct that, then resume.
 download-broke = Something went wrong inside Inglenook; its log says what. Resume to try again.
+download-not-removed = What came of it cannot be removed: { $detail }. Correct that, then try again.
 download-rules = Write hours as 22:00-06:00, and a limit of at least 1,024 bytes a second.
 download-rules-known = There are the rules layout, bytes_per_s and hours.
 
