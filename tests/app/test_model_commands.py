@@ -69,7 +69,7 @@ class TestShow:
         assert facts["Version"].startswith("tiny.gguf, ")
         assert facts["File"] == str(tiny)
         assert (facts["Format"], facts["Context"]) == ("gguf, F32, llama", "trained for 4,096 tokens")
-        assert facts["Memory"].startswith("fits: 4,096 tokens for 8 at once, 0.0 GiB at most")
+        assert facts["Memory"].startswith("fits: 4,096 tokens for 8 at once, 16 MiB at most")
         assert (facts["Makes"], facts["Settings"]) == ("answers", "as for all models")
         assert facts["Template"] == "fit for chat"
         assert "            - It has no place for tools: the model cannot call any.\n" in shown
