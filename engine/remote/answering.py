@@ -22,6 +22,7 @@ from engine.told import Told
 
 MAX_CALLS = 128
 MAX_TOKENS = 2**31
+MAX_TOKEN_BYTES = 4096
 LEAST_LOGPROB = -9999.0         # where there is none, or no number; OpenAI's own
 
 _THINKING = Thinking("<think>", "</think>")
@@ -158,9 +159,17 @@ def _logprob(value: Mapping[str, Any]) -> TokenLogprob:
     return TokenLogprob(
         token=token,
         logprob=_at_most_zero(logprob),
-        bytes=token.encode("utf-8", "replace"),
+        bytes=_bytes(value.get("bytes"), token),
         top=tuple(_logprob(each) for each in others[:20] if isinstance(each, dict)) if isinstance(others, list) else (),
     )
+
+
+def _bytes(value: Any, token: str) -> bytes:
+    """Of a token that is part of a character they are what its text cannot tell; not every server says them."""
+    is_known = isinstance(value, list) and len(value) <= MAX_TOKEN_BYTES
+    if is_known and all(type(each) is int and 0 <= each < 256 for each in value):
+        return bytes(value)
+    return token.encode("utf-8", "replace")
 
 
 def _at_most_zero(value: Any) -> float:

@@ -49,6 +49,16 @@ async def test_events_are_the_same_however_they_are_cut(size: int) -> None:
 
 
 @pytest.mark.parametrize(("said", "known"), [
+    ([240, 159], b"\xf0\x9f"), ([], b""), (None, b"\xef\xbf\xbd"), ("no", b"\xef\xbf\xbd"), ([256], b"\xef\xbf\xbd"),
+    ([True], b"\xef\xbf\xbd"), ([1.0], b"\xef\xbf\xbd"), ([65] * 5000, b"\xef\xbf\xbd"),
+])
+def test_the_bytes_of_a_part_of_a_character_are_those_that_were_said(said: object, known: bytes) -> None:
+    choice = {"delta": {"content": "a"}, "logprobs": {"content": [{"token": "\ufffd", "bytes": said, "logprob": -1}]}}
+    delta = Reader(OFFICE).take({"choices": [choice]})
+    assert delta is not None and delta.logprobs[0].bytes == known
+
+
+@pytest.mark.parametrize(("said", "known"), [
     (-0.5, -0.5), (-1, -1.0), (3, 0.0), (10**400, 0.0), (-(10**400), LEAST_LOGPROB), (float("inf"), 0.0),
     (float("nan"), LEAST_LOGPROB), (None, LEAST_LOGPROB), ("-1", LEAST_LOGPROB),
 ])
