@@ -99,7 +99,7 @@ async def test_axe_finds_nothing_where_models_are_found_and_fetched(
                 found[f"{path} {reach.__name__} {size_name}"] = await _problems_of_both_themes(page)
     hub.faults.wants_token = True
     await page.goto(f"{fresh_server.url}/models/find/{REPO}")
-    await expect(page.get_by_text("Its makers want to know who uses it")).to_be_visible()
+    await expect(page.get_by_role("heading", name="Its makers want to know who uses it")).to_be_visible()
     found["a model that wants a token"] = await _problems_of_both_themes(page)
     hub.release()
     assert {what: problems for what, problems in found.items() if problems} == {}

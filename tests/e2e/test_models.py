@@ -156,7 +156,7 @@ async def _brings(page: Page, url: str, folder: Path, blob: Path) -> None:
 async def _asks_for_a_token(page: Page, url: str, hub: Hub) -> None:
     hub.faults.wants_token = True
     await page.goto(f"{url}/models/find/{REPO}")
-    await expect(page.get_by_text("Its makers want to know who uses it")).to_be_visible()
+    await expect(page.get_by_role("heading", name="Its makers want to know who uses it")).to_be_visible()
     await page.get_by_label("Token").fill(TOKEN)
     await page.get_by_role("button", name="Keep").click()
     await expect(page.get_by_text("Kept.")).to_be_visible()

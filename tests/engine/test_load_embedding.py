@@ -54,7 +54,7 @@ def test_a_pooling_that_nobody_knows_is_refused(tmp_path: Path) -> None:
 
 async def test_more_than_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write_tiny_bert(tmp_path / "b.gguf")
-    with pytest.raises(OutOfMemory, match=r"Tiny needs 0\.1 GiB with 1 x 512 tokens of context"):
+    with pytest.raises(OutOfMemory, match=r"Tiny needs 67 MiB with 1 x 512 tokens of context"):
         await load_engine(spec_of(path), LoadLimits(promised_bytes=1 << 60))
 
 
