@@ -12,14 +12,13 @@ import typer
 
 from app.commands import FAILED, DataDir, load_settings, print_table, with_services
 from app.numbers import decimal_number
-from engine.sizes import size
+from engine.sizes import MIB, size
 
 if TYPE_CHECKING:
     from app.download_desk import Desk
     from app.services.container import Services
     from app.services.model_updates import Update
 
-MIB = 2**20
 NO_RULE = ("none", "always", "auto", "")
 SHORT_COMMIT_CHARS = 8
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from app.services.container import Services
 
 AS_FOR_ALL = ("auto", "default", "none", "")
-GIB = 2**30
-
 
 
 def found(data_dir: DataDir = None) -> None:

@@ -9,11 +9,10 @@ from typing import Final
 from babel.dates import format_date, format_skeleton, format_time
 from babel.numbers import format_decimal, get_decimal_symbol
 
+from engine.sizes import GIB, MIB
 from store.tables import Model
 from ui.language import here, t
 
-GIB = 2**30
-MIB = 2**20
 LOCALES_OF_NUMBERS: Final = {"en": "en_GB"}       # "14 Nov 2026", as the rest of our English
 
 

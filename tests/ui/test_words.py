@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 
 from app.language import languages
+from engine.sizes import GIB, MIB
 from tests.app.measured import run_of
 from ui.bench.words import with_what
 from ui.language import speak_in_request, t
 from ui.words import (
-    GIB,
-    MIB,
     brief,
     context,
     date,

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import psutil
 
 from app.services.models import ModelEntry
+from engine.sizes import GIB
 from ui.components.elements import tag
 from ui.language import t
-from ui.words import GIB, number, size
+from ui.words import number, size
 
 NUM_COLOURS = 4
 HOLLOW = "background:var(--sunken);box-shadow:inset 0 0 0 1px var(--line-strong)"

@@ -11,6 +11,7 @@ from typing import Any
 from app.errors import InvalidInput
 from app.language import Said
 from app.services.container import Services
+from engine.sizes import MIB
 from ui.components.choice import Choice
 from ui.components.dialog import show_problem
 from ui.components.elements import button, tag
@@ -20,7 +21,6 @@ from ui.language import FORESEEN, t, told
 from ui.models.settings_form import decimal_in
 from ui.words import exact, folder
 
-MIB = 2**20
 LAYOUTS = ("own", "shared")
 
 

@@ -9,13 +9,14 @@ from nicegui.element import Element
 
 from app.services.container import Services
 from app.services.download_status import DownloadStatus
+from engine.sizes import GIB
 from store.tables import DownloadState
 from ui.components.dialog import ask, show_problem
 from ui.components.elements import icon, icon_button, tag
 from ui.components.text import live, put
 from ui.language import FORESEEN, in_words, t, told
 from ui.models.names import repo_name
-from ui.words import GIB, long_time, number, percent, rate, size
+from ui.words import long_time, number, percent, rate, size
 
 MOVING = (DownloadState.DOWNLOADING, DownloadState.VERIFYING)
 HELD = (DownloadState.PAUSED, DownloadState.FAILED)
