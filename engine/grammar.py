@@ -17,6 +17,7 @@ MAX_SOURCE_CHARS = 128 * 1024     # OpenAI's bound on a schema's names and value
 
 MAX_EXACT = 2**53                 # as a float, of whole numbers; RFC 8259 says what comes of larger ones in JSON
 _LITERAL = ("const", "enum")
+_SAMPLES = (*_LITERAL, "default", "examples")       # what they hold is no schema
 
 # Of space between two tokens of JSON. Some models, left alone with it, write line breaks to the end of the window.
 _WHITESPACE = r"[\x20\x0A\x0D\x09]{1,32}"
@@ -74,6 +75,11 @@ def json_rule(schema: Mapping[str, Any], param: str) -> str:
         named = ", ".join(list(map(str, schema))[:3])
         raise InvalidRequest(f"{param} has no keyword of JSON Schema, only {named}. Give the schema.", param=param)
     rule = f"%json {_dump({**schema, 'x-guidance': {'whitespace_pattern': _WHITESPACE}}, param)}"
+    if (least := _uncountable_properties(schema)) is not None:
+        raise InvalidRequest(
+            f"{param} asks for minProperties of {least} without saying which: one written twice would count as two. "
+            "Name them in required, or leave minProperties out.", param=param,
+        )
     if (number := _inexact_number(schema)) is not None:
         raise InvalidRequest(
             f"{param} holds {str(number)[:40]}: numbers beyond {MAX_EXACT} cannot be kept to exactly. Make it a text.",
@@ -95,6 +101,25 @@ def _inexact_number(schema: Mapping[str, Any]) -> int | float | None:
             left += [(keyword, inner) for inner in value]
         elif isinstance(value, int | float) and not isinstance(value, bool) and not _is_exact(keyword, value):
             return value
+    return None
+
+
+def _uncountable_properties(schema: Mapping[str, Any]) -> int | None:
+    """A `minProperties` that names which are free could meet by one of them twice, which the library takes for two and
+    JSON for one.
+    """
+    left: list[Any] = [schema]
+    while left:
+        value = left.pop()
+        if isinstance(value, list):
+            left += value
+        elif isinstance(value, dict):
+            least, required = value.get("minProperties"), value.get("required")
+            num_required = len(required) if isinstance(required, list) else 0
+            is_open = value.get("additionalProperties", True) is not False or bool(value.get("patternProperties"))
+            if isinstance(least, int) and least > max(1, num_required) and is_open:
+                return least
+            left += [inner for name, inner in value.items() if name not in _SAMPLES]
     return None
 
 

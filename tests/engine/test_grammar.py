@@ -205,6 +205,27 @@ def test_a_schema_without_sense_or_measure_is_refused_before_anything_is_compile
 
 
 @pytest.mark.parametrize("value", [
+    {"type": "object", "minProperties": 2},
+    {"type": "object", "patternProperties": {"^x_[0-9]$": {}}, "additionalProperties": False, "minProperties": 2},
+    {"type": "array", "items": {"anyOf": [{"type": "object", "required": ["a"], "minProperties": 2}]}},
+])
+def test_properties_that_one_written_twice_would_make_up_are_refused(value: dict[str, Any]) -> None:
+    with pytest.raises(InvalidRequest, match=r"minProperties of 2 .* Name them in required") as refused:
+        schema(value)
+    assert refused.value.param == PARAM
+
+
+@pytest.mark.parametrize(("value", "text"), [
+    ({"type": "object", "minProperties": 1}, '{"a": 1}'),
+    ({"type": "object", "required": ["a", "b"], "minProperties": 2}, '{"a": 1, "b": 2}'),
+    ({"type": "object", "properties": {"minProperties": {"type": "integer"}}}, '{"minProperties": 3}'),
+    ({"const": {"minProperties": 7}}, '{"minProperties": 7}'),
+])
+def test_properties_that_can_be_counted_are_taken(value: dict[str, Any], text: str) -> None:
+    assert takes(matcher_of(schema(value)), text)
+
+
+@pytest.mark.parametrize("value", [
     {"const": 1234567890123456789}, {"properties": {"id": {"enum": [None, {"of": [-(2**53) - 1]}]}}},
     {"type": "integer", "minimum": 2**53 + 1, "maximum": 2**54}, {"type": "integer", "maximum": 2**53 + 3},
     {"type": "integer", "minimum": 10**300, "maximum": 10**400}, {"type": "integer", "exclusiveMaximum": -(2**60)},
