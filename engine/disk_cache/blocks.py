@@ -19,6 +19,7 @@ from queue import Empty, SimpleQueue
 from engine.batch import SavedBlock
 from engine.disk_cache.allowance import Allowance
 from engine.disk_cache.cache import DiskCache, Order
+from engine.disk_cache.folder import used_s
 from engine.disk_cache.ledger import Scope
 from engine.errors import EngineFailed
 from engine.prefix_index import BlockContent, PrefixIndex
@@ -44,7 +45,7 @@ class StoredBlock:
 @dataclass(slots=True)
 class _Unsaved:
     content: BlockContent
-    depth: int                      # in its text: how many blocks come before it
+    used_s: float
     due_s: float
 
 
@@ -97,7 +98,8 @@ class DiskBlocks:
             return None
         here = list(takewhile(lambda each: each[0] in self._arrived, wanted))
         if not here:
-            self._read([name for name, _ in wanted])
+            text_used_s, depth = time.time(), start // self._block_size
+            self._read([(name, used_s(text_used_s, depth + n)) for n, (name, _) in enumerate(wanted)])
             self._await()
             return None
         self._is_asked = True
@@ -115,14 +117,15 @@ class DiskBlocks:
 
     def offer(self, blocks: Sequence[tuple[int, int, BlockContent]]) -> None:
         """(index in its text, block id, content) of what a text leaves behind, and what of it is on disk is in use."""
-        known: list[tuple[int, int]] = []
+        known: list[tuple[int, float]] = []
         due_s = self._clock_s() + self._settle_s
+        text_used_s = time.time()
         for index, block, content in blocks:
             if content.name in self._index:
-                known.append((content.name, index))
+                known.append((content.name, used_s(text_used_s, index)))
             else:
                 self._unsaved.pop(block, None)
-                self._unsaved[block] = _Unsaved(content, index, due_s)
+                self._unsaved[block] = _Unsaved(content, used_s(text_used_s, index), due_s)
         if known:
             self._cache.submit(Order.WRITE, partial(self._folder.touch, known))
 
@@ -174,7 +177,7 @@ class DiskBlocks:
         def write() -> None:
             is_written = False
             try:
-                is_written = self._folder.write(content, unsaved.depth, buffers)
+                is_written = self._folder.write(content, unsaved.used_s, buffers)
             finally:
                 self._news.put(partial(self._on_written, content, is_written=is_written))
 
@@ -222,12 +225,12 @@ class DiskBlocks:
         if self._awaited_since_s is None:
             self._awaited_since_s = self._clock_s()
 
-    def _read(self, names: list[int]) -> None:
+    def _read(self, uses: list[tuple[int, float]]) -> None:
         """In portions: each is a sign of life."""
         self._is_reading = True
         self._arrived = {}
         num_blocks = max(1, PORTION_BYTES // (self._block_size * self._token_bytes))
-        portions = [names[start : start + num_blocks] for start in range(0, len(names), num_blocks)]
+        portions = [uses[start : start + num_blocks] for start in range(0, len(uses), num_blocks)]
         for portion in portions:
             self._cache.submit(Order.READ, partial(self._read_portion, portion, is_last=portion is portions[-1]))
 
@@ -239,11 +242,12 @@ class DiskBlocks:
 
     # -- news ----------------------------------------------------------------------------------------------------------
 
-    def _read_portion(self, names: list[int], *, is_last: bool) -> None:
+    def _read_portion(self, uses: list[tuple[int, float]], *, is_last: bool) -> None:
         """On the disk's thread."""
+        names = [name for name, _ in uses]
         found: dict[int, memoryview] = {}
         try:
-            found = self._folder.read(names)
+            found = self._folder.read(uses)
         finally:
             self._news.put(partial(self._on_arrived, names, found, is_last=is_last))
         self._folder.drop([name for name in names if name not in found])

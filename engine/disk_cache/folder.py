@@ -15,9 +15,18 @@ from engine.prefix_index import BlockContent
 
 TOUCH_INTERVAL_S = 3600.0           # how exact the time of a last use is on disk
 PAUSE_S = 60.0                      # after a write that failed
-_DEPTH_S = 0.001                    # a block counts as used a little before the one that it continues: ends go first
+_DEPTH_S = 0.001
 
 logger = structlog.get_logger(__name__)
+
+
+def used_s(text_used_s: float, depth: int) -> float:
+    """When a block counts as used, by the clock on the wall: the deeper in its text, the earlier.
+
+    So ends go first, and the beginning, which other texts may share, stays. However long the writing of a text takes,
+    all its blocks are given the same `text_used_s`.
+    """
+    return text_used_s - depth * _DEPTH_S
 
 
 class BlockFolder:
@@ -56,11 +65,14 @@ class BlockFolder:
         _tell(damages)
         return contents
 
-    def read(self, names: Iterable[int]) -> dict[int, memoryview]:
-        """KV of the blocks that can be read. The others are for `drop`: what is computed again is written again."""
+    def read(self, uses: Iterable[tuple[int, float]]) -> dict[int, memoryview]:
+        """KV of the blocks that can be read, of (name, `used_s`).
+
+        The others are for `drop`: what is computed again is written again.
+        """
         found: dict[int, memoryview] = {}
         damages: list[str] = []
-        for depth, name in enumerate(names):
+        for name, last_used_s in uses:
             path = self._path_of(name)
             try:
                 found[name] = read_block(
@@ -69,11 +81,11 @@ class BlockFolder:
             except (DamagedBlock, OSError) as error:
                 damages.append(str(error))
             else:
-                self._touch(path, depth)
+                self._touch(path, last_used_s)
         _tell(damages)
         return found
 
-    def write(self, content: BlockContent, depth: int, buffers: Sequence[memoryview]) -> bool:
+    def write(self, content: BlockContent, last_used_s: float, buffers: Sequence[memoryview]) -> bool:
         """Whether it is on disk now. After a failure nothing is tried for a while. Raises OSError."""
         num_bytes = file_bytes(len(content.token_ids), self._token_bytes)
         if self.gave_up or time.monotonic() < self._resumes_s or not self._ledger.make_room(num_bytes):
@@ -84,24 +96,23 @@ class BlockFolder:
         except OSError:
             self._resumes_s = time.monotonic() + PAUSE_S
             raise
-        self._ledger.add(path, num_bytes, time.time())
-        self._touch(path, depth, is_new=True)
+        self._ledger.add(path, num_bytes, last_used_s)
+        os.utime(path, (last_used_s, last_used_s))
         return True
 
-    def touch(self, names: Iterable[tuple[int, int]]) -> None:
-        """(name, depth in its text) of blocks that were used in memory: here they are not to be forgotten either."""
-        for name, depth in names:
-            self._touch(self._path_of(name), depth)
+    def touch(self, uses: Iterable[tuple[int, float]]) -> None:
+        """(name, `used_s`) of blocks that were used in memory: here they are not to be forgotten either."""
+        for name, last_used_s in uses:
+            self._touch(self._path_of(name), last_used_s)
 
     def drop(self, names: Iterable[int]) -> None:
         for name in names:
             self._ledger.remove(self._path_of(name))
 
-    def _touch(self, path: Path, depth: int, *, is_new: bool = False) -> None:
-        used_s = time.time() - depth * _DEPTH_S
-        before_s = self._ledger.touch(path, used_s)
-        if is_new or (before_s is not None and used_s - before_s > TOUCH_INTERVAL_S):
-            os.utime(path, (used_s, used_s))
+    def _touch(self, path: Path, last_used_s: float) -> None:
+        before_s = self._ledger.touch(path, last_used_s)
+        if before_s is not None and last_used_s - before_s > TOUCH_INTERVAL_S:
+            os.utime(path, (last_used_s, last_used_s))
 
     def _path_of(self, name: int) -> Path:
         return self.path / file_name(name)

@@ -20,7 +20,7 @@ from structlog.testing import capture_logs
 from engine.disk_cache.allowance import BURST_BYTES, MEAN_BYTES_PER_S, Allowance
 from engine.disk_cache.block_file import DamagedBlock, file_bytes, file_name, read_block, read_content, write_block
 from engine.disk_cache.cache import DiskCache, Order
-from engine.disk_cache.folder import BlockFolder
+from engine.disk_cache.folder import BlockFolder, used_s
 from engine.disk_cache.ledger import LEFT_FREE_BYTES, Scope
 from engine.prefix_index import BlockContent
 
@@ -57,16 +57,17 @@ class Disk:
         )
         assert opened.wait(10)
 
-    def write(self, *numbers: int, depth: int = 0) -> None:
+    def write(self, *numbers: int, last_used_s: float | None = None) -> None:
         for number in numbers:
-            self.cache.submit(Order.WRITE, partial(self.folder.write, content(number), depth, kv(number)))
+            used_at_s = time.time() if last_used_s is None else last_used_s
+            self.cache.submit(Order.WRITE, partial(self.folder.write, content(number), used_at_s, kv(number)))
         self.rest()
 
     def read(self, *numbers: int) -> list[int]:
         """Which of them came, and came right."""
         found: dict[int, memoryview] = {}
         names = [content(number).name for number in numbers]
-        self.cache.submit(Order.READ, lambda: found.update(self.folder.read(names)))
+        self.cache.submit(Order.READ, lambda: found.update(self.folder.read([(name, time.time()) for name in names])))
         self.rest()
         here = [number for number in numbers if content(number).name in found]
         assert all(found[content(number).name] == b"".join(kv(number)) for number in here)
@@ -169,8 +170,9 @@ class TestWhatIsKept:
 
     def test_of_a_text_the_end_goes_before_the_beginning(self, tmp_path: Path) -> None:
         disk = Disk(tmp_path, 3 * BLOCK_BYTES)
+        text_used_s = time.time()
         for depth, number in enumerate((1, 2, 3)):
-            disk.write(number, depth=depth)
+            disk.write(number, last_used_s=used_s(text_used_s, depth))
         disk.write(4)
         assert disk.read(1, 2, 3, 4)[0] == 1
         assert content(3).name in disk.gone
@@ -179,7 +181,7 @@ class TestWhatIsKept:
     def test_used_in_memory_counts_as_used(self, tmp_path: Path) -> None:
         disk = Disk(tmp_path, 3 * BLOCK_BYTES)
         disk.write(1, 2, 3)
-        disk.cache.submit(Order.WRITE, lambda: disk.folder.touch([(content(1).name, 0)]))
+        disk.cache.submit(Order.WRITE, lambda: disk.folder.touch([(content(1).name, time.time())]))
         disk.write(4)
         assert content(1).name not in disk.gone
         disk.close()
@@ -284,7 +286,7 @@ class TestWhatIsKept:
             on_gone=lambda _: None,
         )
         for number in (4, 5, 6):
-            cache.cache.submit(Order.WRITE, partial(folder.write, content(number), 0, kv(number)))
+            cache.cache.submit(Order.WRITE, partial(folder.write, content(number), time.time(), kv(number)))
         cache.rest()
         assert len(blocks_in(tmp_path)) <= 4
         assert content(1).name in cache.gone
@@ -402,7 +404,7 @@ class TestTheThread:
         disk = Disk(tmp_path)
         goes_on = threading.Event()
         disk.cache.submit(Order.WRITE, goes_on.wait)
-        disk.cache.submit(Order.WRITE, partial(disk.folder.write, content(1), 0, kv(1)))
+        disk.cache.submit(Order.WRITE, partial(disk.folder.write, content(1), time.time(), kv(1)))
         assert not disk.cache.finish(disk.folder, 0.05)
         goes_on.set()
         disk.rest()

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from engine.backends.base import Backend
 from engine.disk_cache import blocks as disk_blocks
-from engine.disk_cache.block_file import file_name
+from engine.disk_cache import folder
+from engine.disk_cache.block_file import file_name, write_block
 from engine.disk_cache.cache import DiskCache, Order
 from engine.prefix_index import name_of, root_name
 from engine.request import Request
@@ -225,6 +228,21 @@ def flip(path: Path, at: int) -> None:
     path.write_bytes(data)
 
 
+def test_of_a_text_the_end_is_the_first_to_go_however_slow_the_disk(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write_slowly(*arguments: Any, **more: Any) -> None:
+        write_block(*arguments, **more)
+        time.sleep(0.005)
+
+    monkeypatch.setattr(folder, "write_block", write_slowly)
+    with house.process() as drive:
+        drive.run(ask("before", STORY))
+    used_s = [path.stat().st_mtime for path in blocks_of_story(house)]
+    assert used_s == sorted(used_s, reverse=True)
+    assert used_s[0] > used_s[-1]
+
+
 DAMAGE: dict[str, Callable[[Path], object]] = {
     "a flip in the KV": lambda path: flip(path, -20),
     "a flip in the tokens": lambda path: flip(path, 30),
@@ -259,13 +277,19 @@ def test_a_damaged_block_is_computed_again_and_its_file_dropped(house: House, ho
         assert drive.cached["again"] == 85
 
 
+def blocks_of_story(house: House) -> list[Path]:
+    """The full ones, in its order."""
+    name, paths = root_name(""), []
+    for start in range(0, 80, 16):
+        name = name_of(name, STORY[start : start + 16].encode())
+        paths.append(next(path for path in house.blocks if path.name == file_name(name)))
+    return paths
+
+
 def test_of_a_chat_with_a_damaged_block_what_comes_before_it_is_used(house: House) -> None:
     with house.process() as drive:
         drive.run(ask("before", STORY))
-    name = root_name("")
-    for start in (0, 16, 32):
-        name = name_of(name, STORY[start : start + 16].encode())
-    flip(next(path for path in house.blocks if path.name == file_name(name)), -1)
+    flip(blocks_of_story(house)[2], -1)
     with house.process() as drive:
         assert_says_the_same(drive, house, ask("r", STORY + "?"))
         assert drive.cached["r"] == 32
