@@ -194,3 +194,16 @@ async def test_the_page_fits_the_narrowest_phone(server: Server, browser: Browse
     await button.scroll_into_view_if_needed()
     box = await button.bounding_box()
     assert box is not None and box["x"] >= 0 and box["x"] + box["width"] <= 360
+
+
+async def test_who_makes_a_password_up_can_read_it(server: Server, browser: Browser) -> None:
+    page = await at_people(browser, server)
+    await page.get_by_role("button", name="Add a person").click()
+    field = page.get_by_label("Password", exact=True)
+    await field.fill("correct horse")
+    await page.get_by_role("button", name="Show password").click()
+    await expect(field).to_have_attribute("type", "text")
+    await expect(field).to_have_value("correct horse")
+    await page.get_by_role("button", name="Hide password").press("Enter")
+    await expect(field).to_have_attribute("type", "password")
+    await expect(page.get_by_role("dialog")).to_be_visible()        # the form was not sent

@@ -208,7 +208,7 @@ async def test_closing_ends_what_is_open(start: Start) -> None:
     await until(lambda: engine._refusal is not None)
     embedder.open()
     await closing
-    with pytest.raises(EngineFailed, match="was unloaded before the answer was complete"):
+    with pytest.raises(EngineFailed, match="was unloaded, or Inglenook ended, before the answer was complete"):
         await asked
     assert embedder.steps == [[20]]
     with pytest.raises(EngineFailed, match="has been unloaded"):

@@ -6,6 +6,7 @@ its `defaultValue`: a `value` is set anew with whatever else changes on the page
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable, Mapping
 from itertools import count
 from typing import Any
@@ -13,7 +14,8 @@ from typing import Any
 from nicegui.element import Element
 from nicegui.events import GenericEventArguments
 
-from ui.components.elements import tag
+from ui.components.elements import icon_button, tag
+from ui.language import t
 
 VALUE = "(event) => emit(event.target.value)"
 _numbers = count()
@@ -43,6 +45,8 @@ class TextField:
                         "input", "", id=name, type=kind, defaultValue=value, placeholder=placeholder,
                         autocomplete=autocomplete, **extra,
                     )
+                    if autocomplete == "new-password":          # who makes one up wants to read it
+                        _eye()
             if hint:
                 tag("p", "nk-hint", hint, id=f"{name}-hint")
             self.problem = tag("div")
@@ -50,6 +54,19 @@ class TextField:
 
     def _take(self, event: GenericEventArguments) -> None:
         self.value = str(event.args)
+
+
+def _eye() -> None:
+    """Shows a password, and hides it again; as assets/scripts/gate.js does where somebody signs in."""
+    show, hide = json.dumps(t("password-show")), json.dumps(t("password-hide"))
+    icon_button("eye", t("password-show"), "nk-ib-sm nk-eye").on("click", js_handler=f"""(event) => {{
+        const eye = event.currentTarget, field = eye.parentElement.querySelector("input");
+        const shown = field.type === "text";
+        field.type = shown ? "password" : "text";
+        eye.title = shown ? {show} : {hide};
+        eye.setAttribute("aria-label", eye.title);
+        eye.querySelector("use").setAttribute("href", shown ? "#nk-eye" : "#nk-eye-off");
+    }}""")
 
 
 class SelectField:
