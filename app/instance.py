@@ -12,7 +12,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
 
+from engine.small_file import read_small
+
 LOCK_FILE_NAME = "inglenook.lock"
+MAX_NOTE_BYTES = 65_536
 
 if sys.platform == "win32":
     import msvcrt
@@ -91,7 +94,7 @@ class Instance:
 def note_of(data_dir: Path) -> Note | None:
     """The note of whoever holds the folder; only worth something while somebody does."""
     try:
-        return _parse((data_dir / LOCK_FILE_NAME).read_bytes())
+        return _parse(read_small(data_dir / LOCK_FILE_NAME, MAX_NOTE_BYTES))
     except OSError:
         return None
 

@@ -9,6 +9,10 @@ from pathlib import Path
 
 from platformdirs import user_data_path
 
+from engine.small_file import read_small
+
+MAX_NOTE_BYTES = 65_536
+
 
 def hub_cache_dir() -> Path:
     """Of Hugging Face's library, and of all who use it."""
@@ -28,7 +32,7 @@ def ollama_dirs() -> tuple[Path, ...]:
 def lm_studio_dirs() -> tuple[Path, ...]:
     """Homes: the one that its own note names, or else those that it has had."""
     try:
-        named = Path("~/.lmstudio-home-pointer").expanduser().read_text(encoding="utf-8").strip()
+        named = read_small(Path("~/.lmstudio-home-pointer").expanduser(), MAX_NOTE_BYTES).decode().strip()
     except (OSError, ValueError, RuntimeError):
         named = ""
     return (Path(named),) if named else (Path("~/.lmstudio"), Path("~/.cache/lm-studio"))

@@ -16,8 +16,10 @@ from cryptography.fernet import Fernet, InvalidToken
 
 from app.errors import Conflict
 from app.language import Said
+from engine.small_file import read_small
 
 KEY_FILE_NAME = "secrets.key"
+MAX_KEY_BYTES = 4096
 
 log = structlog.get_logger(__name__)
 
@@ -40,14 +42,14 @@ class Vault:
     def open(self, sealed: str) -> str | None:
         """None where the key is another, or gone: the secret has to be entered again."""
         try:
-            return Fernet(self._path.read_bytes()).decrypt(sealed.encode()).decode()
+            return Fernet(read_small(self._path, MAX_KEY_BYTES)).decrypt(sealed.encode()).decode()
         except (OSError, InvalidToken, ValueError):
             log.warning("a stored secret cannot be read; enter it again", key_file=str(self._path))
             return None
 
     def _key(self) -> bytes:
         with suppress(FileNotFoundError):
-            return self._path.read_bytes()
+            return read_small(self._path, MAX_KEY_BYTES)
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         draft = self._path.with_name(f"{KEY_FILE_NAME}.{token_hex(8)}")
         with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
@@ -62,4 +64,4 @@ class Vault:
             draft.replace(self._path)
         finally:
             draft.unlink(missing_ok=True)
-        return self._path.read_bytes()
+        return read_small(self._path, MAX_KEY_BYTES)

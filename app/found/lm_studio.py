@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from app.found.model import Found, below, found_gguf, is_file, one_by_one
+from app.found.model import Found, below, found_gguf, one_by_one
+from engine.small_file import read_small
 
 APP = "LM Studio"
 
@@ -31,9 +32,7 @@ def _look(folder: Path, path: Path) -> Iterator[Found]:
 def _moved_to(home: Path) -> Path | None:
     settings = home / "settings.json"
     try:
-        if not is_file(settings) or settings.stat().st_size > _MAX_SETTINGS_BYTES:
-            return None
-        folder = Path(json.loads(settings.read_bytes()).get("downloadsFolder"))
+        folder = Path(json.loads(read_small(settings, _MAX_SETTINGS_BYTES)).get("downloadsFolder"))
         return folder if folder.is_absolute() and folder.is_dir() else None
     except (OSError, ValueError, TypeError, AttributeError, RecursionError):      # no JSON, no object, no path
         return None

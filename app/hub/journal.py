@@ -6,8 +6,10 @@ out. On the hub's thread; `save` on another, for it waits for the disk.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import stat
 from bisect import bisect_left
 from collections.abc import Iterator
 from contextlib import suppress
@@ -17,6 +19,7 @@ from typing import Any
 
 from app.hub.files import RemoteFile
 from app.hub.layout import journal_of
+from engine.small_file import read_small
 
 VERSION = 1
 
@@ -75,8 +78,8 @@ class Journal:
         """What is there of this very content; what is there of any other is removed."""
         journal = cls(part, file)
         try:
-            stored = json.loads(journal_of(part).read_bytes())
-            size = part.stat().st_size
+            stored = json.loads(read_small(journal_of(part)))
+            size = _size_of(part)
         except (OSError, ValueError, RecursionError):
             journal.discard()
             return journal
@@ -95,7 +98,8 @@ class Journal:
         })
         path = journal_of(self.part)
         draft = path.with_name(path.name + ".new")
-        with draft.open("w", encoding="utf-8") as out:
+        draft.unlink(missing_ok=True)           # and whatever else has its name: a pipe would keep us for ever
+        with draft.open("x", encoding="utf-8") as out:
             out.write(text)
             out.flush()
             os.fsync(out.fileno())
@@ -130,8 +134,16 @@ class Journal:
 def bytes_there(part: Path, file: RemoteFile) -> int:
     """Of a download that does not run. Removes nothing."""
     try:
-        stored, size = json.loads(journal_of(part).read_bytes()), part.stat().st_size
+        stored, size = json.loads(read_small(journal_of(part))), _size_of(part)
     except (OSError, ValueError, RecursionError):
         return 0
     journal = Journal(part, file)
     return journal.coverage.num_bytes if journal._read(stored, size) else 0
+
+
+def _size_of(part: Path) -> int:
+    """Raises OSError; also of what is no file, for that holds nothing of ours."""
+    status = part.stat()
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(errno.EINVAL, "it is no regular file", str(part))
+    return status.st_size

@@ -146,6 +146,7 @@ class SharedLayout(Layout):
         reference = self._folder / "refs" / "main"
         reference.parent.mkdir(parents=True, exist_ok=True)
         draft = reference.with_name(f"main{PART_ENDING}")
+        draft.unlink(missing_ok=True)           # as well a pipe, which would keep us for ever
         draft.write_text(self.commit_sha, encoding="ascii")
         draft.replace(reference)
 

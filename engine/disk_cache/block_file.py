@@ -108,7 +108,7 @@ def _read_content(file: BinaryIO, path: Path, block_size: int, token_bytes: int)
 
 
 def open_private(path: str, flags: int) -> int:
-    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o600)
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0), 0o600)
 
 
 def _open_plain(path: str, flags: int) -> int:

@@ -22,6 +22,7 @@ from pathlib import Path
 
 from engine.disk_cache.block_file import DRAFT_SUFFIX, is_block_name, open_private
 from engine.prefix_index import NAME_BYTES
+from engine.small_file import read_small
 
 DEFAULT_LIMIT_BYTES = 4 << 30       # of the starter model 120 chats of 1,500 tokens, of an 8B 20 (F16)
 DEFAULT_LIMIT_SHARE = 4             # but no more than one part in so many of what the disk has left
@@ -178,8 +179,8 @@ def write_about(folder: Path, scope: Scope) -> None:
 
 def _is_current(folder: Path) -> bool:
     try:
-        about = json.loads((folder / _ABOUT_FILE).read_text())
+        about = json.loads(read_small(folder / _ABOUT_FILE))
         scope = Scope(tuple(map(Path, about["files"])), tuple(about["facts"]), tuple(about["identities"]))
-    except (OSError, ValueError, TypeError, KeyError):      # half written, or none of ours
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):      # half written, or none of ours
         return False
     return scope.key.hex() == folder.name and scope.is_current

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import random
 import shutil
 import subprocess
@@ -27,6 +28,7 @@ from app.hub.pace import Pace, Patience
 from app.hub.source import IgnoresRanges, SourceChanged
 from app.hub.transfer import Transfer, WrongContent, bytes_here, discard
 from app.hub.verify import Check
+from tests.app.house import PATIENCE_S
 from tests.app.hub import TOKEN, Hub, sha256
 
 REPO, NAME = "birds/Parrot-GGUF", "parrot-Q4_K_M.gguf"
@@ -601,6 +603,30 @@ def test_coverage_is_right_for_any_order() -> None:
 
 def test_no_hash_means_no_file() -> None:
     assert RemoteFile(name="a", size_bytes=1, sha256=sha256(b"a")).etag == sha256(b"a")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no pipes among files")
+async def test_pipes_among_its_parts_keep_no_download_and_no_look_at_one(bench: Bench) -> None:
+    layout = await bench.layout()
+    part = layout.part(layout.files[0])
+    part.parent.mkdir(parents=True)
+    journal = journal_of(part)
+    for path in (part, journal, journal.with_name(f"{journal.name}.new")):
+        os.mkfifo(path)
+    assert await asyncio.wait_for(asyncio.to_thread(bytes_here, layout), PATIENCE_S) == 0
+    async with asyncio.timeout(PATIENCE_S):
+        await (await bench.transfer(layout)).run()
+    assert layout.place(layout.files[0]).read_bytes() == CONTENT
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no pipes among files")
+def test_a_pipe_in_place_of_a_part_is_no_part(tmp_path: Path) -> None:
+    part, file = tmp_path / "a.part", RemoteFile(name="a", size_bytes=10, git_oid="0" * 40)
+    Journal(part, file).save()
+    os.mkfifo(part)
+    assert bytes_there(part, file) == 0
+    Journal.open(part, file)
+    assert not part.exists()
 
 
 @pytest.mark.parametrize("stretches", ["[[0, Infinity]]", "[[0]]", "null", "[[0, 1000000]]", "[" * 100_000])

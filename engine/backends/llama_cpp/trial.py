@@ -22,6 +22,7 @@ from engine.backends.llama_cpp.model import RunOptions
 from engine.child import run_child
 from engine.errors import ModelLoadError
 from engine.lora import Adapter
+from engine.small_file import read_small
 from engine.told import Told
 
 _CHILD_MODULE = "engine.backends.llama_cpp.trial_child"
@@ -184,7 +185,7 @@ def _remember(state_dir: Path, key: str, result: TrialResult) -> None:
 
 def _read_memory(state_dir: Path) -> dict[str, Any]:
     try:
-        entries = json.loads((state_dir / _MEMORY_FILE).read_text())
+        entries = json.loads(read_small(state_dir / _MEMORY_FILE))
     except (OSError, ValueError, RecursionError):
         return {}
     return entries if isinstance(entries, dict) else {}

@@ -12,6 +12,7 @@ from engine.backends.torch.config import DecoderConfig, read_config
 from engine.backends.torch.other_config import OtherConfig
 from engine.errors import ModelLoadError
 from engine.memory_plan import KvType
+from engine.small_file import read_small
 from engine.told import Told
 
 ITEM_BYTES: Final = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
@@ -96,7 +97,7 @@ def weight_files(folder: Path) -> list[Path]:
             raise ModelLoadError(Told("folder-no-weights", folder=folder.name))
         return files
     try:
-        names = sorted({str(name) for name in json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()})
+        names = sorted({str(name) for name in json.loads(read_small(index))["weight_map"].values()})
     except (OSError, ValueError, KeyError, AttributeError, RecursionError) as error:
         raise ModelLoadError(
             Told("folder-file-broken", file=index.name, folder=folder.name, detail=str(error))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from engine.errors import ModelLoadError
+from engine.small_file import read_small
 from engine.told import Told
 
 MAX_CONFIG_BYTES: Final = 4 << 20
@@ -65,7 +66,7 @@ def read_json(path: Path) -> dict[str, Any]:
     try:
         if path.stat().st_size > MAX_CONFIG_BYTES:
             raise ModelLoadError(Told("folder-file-large", file=path.name, folder=path.parent.name))
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(read_small(path, MAX_CONFIG_BYTES))
     except (OSError, ValueError, RecursionError) as error:
         raise ModelLoadError(
             Told("folder-file-unreadable", file=path.name, folder=path.parent.name, detail=str(error))
