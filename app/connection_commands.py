@@ -179,7 +179,10 @@ def _with(data_dir: Path | None, work: Callable[[Services], Awaitable[T]]) -> T:
 
 
 def _told(entry: ConnectionEntry) -> str:
-    return f"{entry.connection.name} is {_kind(entry)} at {entry.connection.base_url}: {', '.join(_models(entry))}."
+    about = f"{entry.connection.name} is {_kind(entry)} at {entry.connection.base_url}: {', '.join(_models(entry))}."
+    if not entry.num_left_out:
+        return about
+    return f"{about}\n{entry.num_left_out} more of its list cannot be used: odd names, or a list that is too long."
 
 
 def _models(entry: ConnectionEntry) -> list[str]:

@@ -60,6 +60,7 @@ class Entered:
 class ConnectionEntry:
     connection: Connection
     models: tuple[ConnectionModel, ...]
+    num_left_out: int = 0       # of its server's list, when this process last asked: odd names, or too many
 
     @property
     def has_key(self) -> bool:
@@ -77,6 +78,7 @@ class ConnectionService:
         self._engines = engines
         self._vault = vault
         self._changes = changes
+        self._left_out: dict[str, int] = {}     # by connection
 
     async def is_allowed(self) -> bool:
         """Whether models elsewhere may be used on this Inglenook."""
@@ -92,7 +94,8 @@ class ConnectionService:
 
     async def list(self) -> list[ConnectionEntry]:
         """Oldest first: in that order they stand in for each other."""
-        return [ConnectionEntry(each, tuple(models)) for each, models in await self._db.read(connections.list_all)]
+        listed = await self._db.read(connections.list_all)
+        return [ConnectionEntry(each, tuple(models), self._left_out.get(each.id, 0)) for each, models in listed]
 
     async def named(self, name: str) -> ConnectionEntry:
         found = await self._db.read(connections.find, name_key(name))
@@ -110,7 +113,7 @@ class ConnectionService:
         led = await self._db.run(connections.add, connection, _led_to(found))
         if led is None:
             raise _taken(values["name"])
-        return await self._take_in(connection, led)
+        return await self._take_in(connection, led, found)
 
     async def change(self, connection_id: str, entered: Entered) -> ConnectionEntry:
         """As `add`, of one that there is."""
@@ -146,9 +149,8 @@ class ConnectionService:
         model = next((each for each in entry.models if each.model_id in by_id), None)
         if model is None:
             return None
-        return model.model_id, await try_out(
-            self._endpoints.wire, self._endpoints.endpoint(entry.connection, model)
-        )
+        endpoint = self._endpoints.endpoint(entry.connection, model)
+        return model.model_id, await try_out(self._endpoints.wire, endpoint)
 
     async def set_on(self, connection_id: str, is_on: bool) -> None:
         """Switched off, answers of its models stop at once, and are kept with their text."""
@@ -234,20 +236,19 @@ class ConnectionService:
             there = await self._entry(before.id, before.name)
             await self._check_name(values.get("name", there.connection.name), before.id)
             raise Conflict(Said("error-connection-changed", name=there.connection.name))
-        return await self._take_in(before, led)
+        return await self._take_in(before, led, found)
 
-    async def _take_in(self, connection: Connection, led: Led) -> ConnectionEntry:
+    async def _take_in(self, connection: Connection, led: Led, found: Probed) -> ConnectionEntry:
         for model_id in led.changed:
             self._engines.retire(model_id)          # the next request has another window
         for model_id in led.gone:
             await self._engines.forget(model_id)
+        self._left_out[connection.id] = found.num_left_out + len(found.models) - len(_led_to(found))
         self._announce()
         return await self._entry(connection.id, connection.name)
 
     async def _chatting(self) -> set[str]:
-        return {
-            each.id for each in await self._db.read(connections.models_led_to) if not each.embeds
-        }
+        return {each.id for each in await self._db.read(connections.models_led_to) if not each.embeds}
 
     async def _end(self, model_ids: set[str]) -> None:
         await asyncio.gather(*(self._engines.unload(model_id) for model_id in model_ids))

@@ -113,6 +113,7 @@ class Probed:
     models: tuple[FoundModel, ...]
     has_tokenizer: bool
     latency_s: float                                # of the list of its models
+    num_left_out: int = 0                           # of that list: nobody could ask for them, or they are too many
 
 
 def checked_url(text: str) -> str | None:

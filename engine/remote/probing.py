@@ -17,6 +17,7 @@ from engine.errors import EndpointError, EndpointRefused
 from engine.remote.answering import Reader
 from engine.remote.asking import Learnt, adapt
 from engine.remote.endpoint import Address, Endpoint, FoundModel, Probed, ServerKind, number_in
+from engine.remote.reading import UNREADABLE, leniently
 from engine.remote.wire import Wire, garbage
 
 MAX_MODELS = 500
@@ -81,7 +82,7 @@ async def probe(wire: Wire, address: Address) -> Probed:
     has_tokenizer = kind in _KEEPS_TOKENS and bool(models) and await _has_tokenizer(wire, address, next(iter(models)))
     return Probed(
         base_url=address.base_url, kind=kind, models=tuple(models.values()), has_tokenizer=has_tokenizer,
-        latency_s=latency_s,
+        latency_s=latency_s, num_left_out=len(listed) - len(rows),
     )
 
 
@@ -151,7 +152,7 @@ def _message(answer: Any) -> Mapping[str, Any]:
 
 async def _list(wire: Wire, address: Address) -> list[Any]:
     short_s = wire.patience.short_s
-    match await wire.json(address, "GET", f"{address.base_url}/models", within_s=short_s):
+    match await wire.json(address, "GET", f"{address.base_url}/models", within_s=short_s, read=leniently):
         case {"data": list(rows)}:
             return rows
     raise garbage(address, "it lists no models")
@@ -159,7 +160,10 @@ async def _list(wire: Wire, address: Address) -> list[Any]:
 
 def _is_model(row: Any) -> bool:
     model_id = row.get("id") if isinstance(row, dict) else None
-    return isinstance(model_id, str) and 0 < len(model_id) <= MAX_ID_CHARS and model_id.isprintable()
+    return (
+        isinstance(model_id, str) and 0 < len(model_id) <= MAX_ID_CHARS and model_id.isprintable()
+        and UNREADABLE not in model_id
+    )
 
 
 def _found(row: Mapping[str, Any]) -> FoundModel:
@@ -207,14 +211,14 @@ def _is_of_lm_studio(row: Any) -> bool:
 async def _may_get(wire: Wire, address: Address, url: str) -> Any:
     """None where there is no such route, or no JSON at it."""
     try:
-        return await wire.json(address, "GET", url, within_s=wire.patience.short_s)
+        return await wire.json(address, "GET", url, within_s=wire.patience.short_s, read=leniently)
     except EndpointError:
         return None
 
 
 async def _may_post(wire: Wire, address: Address, url: str, body: Mapping[str, Any]) -> Any:
     try:
-        return await wire.json(address, "POST", url, body, within_s=wire.patience.short_s)
+        return await wire.json(address, "POST", url, body, within_s=wire.patience.short_s, read=leniently)
     except EndpointError:
         return None
 

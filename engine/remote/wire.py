@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from http.cookiejar import CookieJar, DefaultCookiePolicy
@@ -22,6 +22,7 @@ from engine.errors import EndpointBusy, EndpointError, EndpointRefused
 from engine.remote import via
 from engine.remote.endpoint import Address, number_in
 from engine.remote.handshake import Refusal, refusal_of, see_to_handshakes
+from engine.remote.reading import strictly
 from engine.told import Told
 
 MAX_JSON_BYTES = 16 * 2**20         # of a whole answer
@@ -91,26 +92,30 @@ class Wire:
     async def json(
         self, address: Address, method: str, url: str, body: Mapping[str, Any] | None = None,
         *, headers: Mapping[str, str] | None = None, within_s: float | None = None, max_bytes: int = MAX_JSON_BYTES,
+        read: Callable[[bytes], Any] = strictly,
     ) -> Any:
-        """All of it, within that time. Raises EndpointError."""
+        """All of it, within that time. `read`: `strictly` or `leniently`. Raises EndpointError."""
         seconds = within_s or self.patience.first_s
         try:
             async with (
                 asyncio.timeout(seconds),
                 self.open(address, method, url, body, headers=headers, within_s=seconds) as response,
             ):
-                return await self.json_of(address, response, max_bytes=max_bytes)
+                return await self.json_of(address, response, max_bytes=max_bytes, read=read)
         except TimeoutError as error:
             raise too_slow(address, seconds) from error
 
-    async def json_of(self, address: Address, response: httpx.Response, *, max_bytes: int = MAX_JSON_BYTES) -> Any:
+    async def json_of(
+        self, address: Address, response: httpx.Response, *, max_bytes: int = MAX_JSON_BYTES,
+        read: Callable[[bytes], Any] = strictly,
+    ) -> Any:
         content = bytearray()
         async for piece in self.pieces(address, response, max_bytes=max_bytes):
             content += piece
         try:
             if len(content) > 2**16:
-                return await asyncio.to_thread(from_json, bytes(content), allow_inf_nan=False)
-            return from_json(bytes(content), allow_inf_nan=False)
+                return await asyncio.to_thread(read, bytes(content))
+            return read(bytes(content))
         except ValueError as error:
             raise garbage(address, "it is no JSON") from error
 

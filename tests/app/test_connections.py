@@ -294,6 +294,17 @@ async def test_what_cannot_be_is_said(values: dict[str, object], field: str, all
     assert caught.value.field == field
 
 
+async def test_models_whose_names_cannot_be_used_are_counted_and_cost_no_other(
+    allowed: Services, upstream: Upstream
+) -> None:
+    upstream.raw_routes["/v1/models"] = b'{"data": [{"id": "a\\ud83d"}, {"id": "\\u200b"}, {"id": "big"}]}'
+    entry = await allowed.connections.add(entered(upstream))
+    assert [each.remote_id for each in entry.models] == ["big"] and entry.num_left_out == 2
+    assert (await allowed.connections.list())[0].num_left_out == 2
+    del upstream.raw_routes["/v1/models"]
+    assert (await allowed.connections.test(entry.connection.id)).num_left_out == 0
+
+
 async def test_two_connections_have_two_names(allowed: Services, upstream: Upstream) -> None:
     await allowed.connections.add(entered(upstream))
     with pytest.raises(Conflict, match="already"):

@@ -113,6 +113,29 @@ async def test_odd_models_are_passed_over(upstream: Upstream, wire: Wire) -> Non
     assert [(each.remote_id, each.window) for each in found.models] == [("good", 0)]
 
 
+HALF = b"\\ud83d"                # of a character
+
+
+@pytest.mark.parametrize("odd", [
+    b'{"id": "a' + HALF + b'"}', b'{"id": "a\xff"}', b'{"id": "good", "max_model_len": NaN}',
+    b'{"id": "good", "max_model_len": ' + b"9" * 5000 + b"}", b'{"id": "good", "about": "' + HALF + b'"}',
+    b'{"id": "good", "' + HALF + b'": 1}', b'{"id": "\x00"}',
+])
+async def test_an_entry_that_is_no_json_costs_no_other(odd: bytes, upstream: Upstream, wire: Wire) -> None:
+    upstream.raw_routes["/v1/models"] = b'{"data": [' + odd + b', {"id": "other"}, {"id": "bird \\ud83d\\udc26"}]}'
+    found = await probe(wire, address(upstream))
+    good = ["good"] if b"good" in odd else []
+    assert [each.remote_id for each in found.models] == [*good, "other", "bird \U0001f426"]
+    assert found.num_left_out == 1 - len(good)
+
+
+@pytest.mark.parametrize("listed", [b"[" * 100_000, b'{"data": [', b"<html>", b""])
+async def test_a_list_that_is_none_is_refused(listed: bytes, upstream: Upstream, wire: Wire) -> None:
+    upstream.raw_routes["/v1/models"] = listed
+    with pytest.raises(EndpointError, match="no JSON"):
+        await probe(wire, address(upstream))
+
+
 async def test_trying_it_out_asks_for_one_small_answer(upstream: Upstream, wire: Wire) -> None:
     endpoint = Endpoint(connection_id="c", address=address(upstream), kind=ServerKind.VLLM, remote_id="big")
     assert (await try_out(wire, endpoint)).first_token_s > 0

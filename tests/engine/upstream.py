@@ -34,6 +34,7 @@ class Upstream:
     owner: str = "vllm"
     about: dict[str, Any] = field(default_factory=dict)         # what each model's entry holds beside
     routes: dict[str, Any] = field(default_factory=dict)        # JSON at other paths
+    raw_routes: dict[str, bytes] = field(default_factory=dict)  # what is called JSON, as it is
     fault: str = ""
     refuses: tuple[str, ...] = ()                               # parameters
     retry_after: str = "7"
@@ -90,6 +91,8 @@ class _Handler(BaseHTTPRequestHandler):
             up.released.wait()
         if up.wants_key and headers.get("authorization") != f"Bearer {KEY}":
             self._json(401, {"error": {"message": f"Incorrect key: {headers.get('authorization')}"}})
+        elif self.path in up.raw_routes:
+            self._raw(200, up.raw_routes[self.path])
         elif self.path in up.routes:
             self._json(200, up.routes[self.path])
         elif self.path == "/v1/models":
@@ -105,7 +108,9 @@ class _Handler(BaseHTTPRequestHandler):
             self._json(404, {"error": {"message": "no such route"}})
 
     def _json(self, status: int, body: Any, headers: dict[str, str] | None = None) -> None:
-        content = json.dumps(body).encode()
+        self._raw(status, json.dumps(body).encode(), headers)
+
+    def _raw(self, status: int, content: bytes, headers: dict[str, str] | None = None) -> None:
         self.send_response(status)
         for name, value in {"Content-Type": "application/json", **(headers or {})}.items():
             self.send_header(name, value)

@@ -88,6 +88,7 @@ class ConnectionRow:
         self._form = form
         self._entry = entry
         self._kind = ""
+        self._left_out = 0
         self._problem_shown: str | None = None
         self._shown: object = None
         name = entry.connection.name
@@ -136,6 +137,9 @@ class ConnectionRow:
         put(self._latency, t("connection-latency", time=brief(row.latency_s)) if row.latency_s else "")
         put(self._word, t("connection-switch-off" if row.is_on else "connection-switch-on"))
         self._turn.set_visibility(is_allowed)       # while all are off, it would change nothing that can be seen
+        if (left_out := entry.num_left_out) != self._left_out:
+            self._left_out = left_out
+            put(self._said, t("connection-left-out", count=left_out) if left_out else "")
         problem = in_words(row.problem) if row.problem else None
         if problem != self._problem_shown:
             self._tell(problem)
@@ -203,7 +207,11 @@ class ConnectionRow:
     async def _test(self) -> None:
         put(self._said, t("connection-testing"))
         entry = await self._try(self._services.connections.test(self._entry.connection.id))
-        put(self._said, "" if entry is None else t("connection-tested", count=len(entry.models)))
+        if entry is None:
+            put(self._said, "")
+            return
+        left_out = t("connection-left-out", count=entry.num_left_out) if entry.num_left_out else ""
+        put(self._said, " ".join(filter(None, (t("connection-tested", count=len(entry.models)), left_out))))
 
     async def _change(self) -> None:
         await self._form.change(self._entry)

@@ -150,6 +150,10 @@ connection-tested = Er antwortet und hat { $count ->
     [one] { $count } Modell.
    *[other] { $count } Modelle.
 }
+connection-left-out = { $count ->
+    [one] { $count } weiteres seiner Liste ist nicht nutzbar: Sein Name ist nicht lesbar, oder die Liste ist zu lang.
+   *[other] { $count } weitere seiner Liste sind nicht nutzbar: Ihre Namen sind nicht lesbar, oder die Liste ist zu lang.
+}
 connection-name = Name
 connection-name-about = Antworten, die darüber kommen, tragen diesen Namen. Leer gelassen heißt sie wie ihr Host.
 connection-url = Adresse

@@ -150,6 +150,10 @@ connection-tested = It answers, and has { $count ->
     [one] { $count } model.
    *[other] { $count } models.
 }
+connection-left-out = { $count ->
+    [one] { $count } more of its list cannot be used: its name cannot be read, or the list is too long.
+   *[other] { $count } more of its list cannot be used: their names cannot be read, or the list is too long.
+}
 connection-name = Name
 connection-name-about = Shown with answers that come over it. If left empty, the host’s name is used.
 connection-url = Address
