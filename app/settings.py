@@ -25,6 +25,8 @@ from engine.memory import KvType
 
 DEFAULT_PORT = 8420
 CONFIG_FILE_NAME = "inglenook.toml"
+MOST_BYTES = 2**50              # what is more is a slip of the keys; and far more than that is no number for the system
+TEN_YEARS_S = 10 * 365 * 86_400
 
 
 def _first_of(*names: str) -> str:
@@ -40,15 +42,15 @@ class Settings(BaseSettings):
     model: str | None = None                                  # to load at start: an id or a path; None: the default
     allowed_hosts: tuple[str, ...] = ()                       # names beside localhost and this machine's addresses
     session_days: int = Field(default=30, ge=1, le=365)
-    threads: int | None = Field(default=None, ge=1)           # for decoding; None: as many as are fastest
-    context_tokens: int | None = Field(default=None, ge=256)  # a sequence's window; None: from the memory plan
+    threads: int | None = Field(default=None, ge=1, le=1024)  # for decoding; None: as many as are fastest
+    context_tokens: int | None = Field(default=None, ge=256, le=2**24)      # a sequence's window; None: from the plan
     max_num_seqs: int | None = Field(default=None, ge=1, le=256)
-    cache_bytes: int | None = Field(default=None, ge=0)       # host memory for idle prefixes; None: from the plan
-    cache_disk_bytes: int | None = Field(default=None, ge=0)  # disk for idle prefixes; None: 4 GiB at the most
+    cache_bytes: int | None = Field(default=None, ge=0, le=MOST_BYTES)      # memory for idle prefixes; None: the plan's
+    cache_disk_bytes: int | None = Field(default=None, ge=0, le=MOST_BYTES)     # disk for those; None: at most 4 GiB
     kv_type: KvType = "f16"                                   # of a context's KV; q8_0 takes half, and is less exact
-    gpu_layers: int | None = Field(default=None, ge=0)        # the output counts as one; None: as many as fit
-    main_gpu: int | None = Field(default=None, ge=0)          # by number; None: the one with most free memory
-    import_max_bytes: int = Field(default=2 * 2**30, ge=1)    # of a file of chats that somebody brings
+    gpu_layers: int | None = Field(default=None, ge=0, le=1000)     # the output counts as one; None: as many as fit
+    main_gpu: int | None = Field(default=None, ge=0, le=99)   # by number; None: the one with most free memory
+    import_max_bytes: int = Field(default=2 * 2**30, ge=1, le=MOST_BYTES)       # of a file of chats that somebody brings
     draft_model: Path | None = None                           # file of a small model of the same family, to guess ahead
     # The model hub. What Hugging Face's own tools are told by HF_… holds here too, where nothing else is said.
     hub_endpoint: str = Field(default_factory=lambda: _first_of("HF_ENDPOINT") or "https://huggingface.co")
@@ -60,11 +62,12 @@ class Settings(BaseSettings):
     lm_studio_dirs: tuple[Path, ...] = Field(default_factory=other_apps.lm_studio_dirs)
     jan_dirs: tuple[Path, ...] = Field(default_factory=other_apps.jan_dirs)
     download_layout: Literal["own", "shared"] = "own"         # the models folder, or the shared cache
-    download_bytes_per_s: int | None = Field(default=None, ge=1024, le=2**50)   # of all downloads together
+    download_bytes_per_s: int | None = Field(default=None, ge=1024, le=MOST_BYTES)   # of all downloads together
     download_hours: str = Field(default="", pattern=r"^(|([01][0-9]|2[0-3]):[0-5][0-9]-([01][0-9]|2[0-3]):[0-5][0-9])$")
-    memory_budget_gib: float | None = Field(default=None, gt=0)     # for all models together; None: what there is
-    keep_alive_s: int | None = Field(default=None, ge=0)      # of a model after its last use; None: as room allows
-    max_queue: int = Field(default=256, ge=1)                 # waiting requests before 429
+    # For all models together; None: what there is.
+    memory_budget_gib: float | None = Field(default=None, gt=0, le=2**20, allow_inf_nan=False)
+    keep_alive_s: int | None = Field(default=None, ge=0, le=TEN_YEARS_S)    # after its last use; None: as room allows
+    max_queue: int = Field(default=256, ge=1, le=1_000_000)   # waiting requests before 429
 
     @field_validator("hub_endpoint")
     @classmethod

@@ -61,6 +61,25 @@ Admin = Annotated[User, Depends(_admin)]
 JsonObject = Annotated[dict[str, Any], Depends(json_object)]
 
 
+def check_fields(body: dict[str, Any], *needed: str, may_have: tuple[str, ...] = ()) -> None:
+    """What is left out or misspelt would be taken for "none", which takes something away. Raises InvalidInput."""
+    for name in needed:
+        if name not in body:
+            raise InvalidInput(Said("error-field-missing", name=name), field=name)
+    for name in body:
+        if name not in (*needed, *may_have):
+            known = ", ".join((*needed, *may_have))
+            raise InvalidInput(Said("error-field-unknown", name=name[:100], known=known), field=name[:100])
+
+
+def flag_in(body: dict[str, Any], name: str) -> bool:
+    """False where it is not there. Raises InvalidInput."""
+    value = body.get(name, False)
+    if not isinstance(value, bool):
+        raise InvalidInput(Said("error-must-be-one-of", name=name, known="true, false"), field=name)
+    return value
+
+
 def text_in(body: dict[str, Any], name: str) -> str:
     """"" where it is not there. Raises InvalidInput."""
     value = body.get(name, "")

@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import Response
 
-from app.api.dependencies import Admin, JsonObject, ServicesOf, text_in
+from app.api.dependencies import Admin, JsonObject, ServicesOf, check_fields, flag_in, text_in
 from app.errors import InvalidInput
 from app.hub.client import FoundModel, Sort
 from app.language import Said
@@ -63,8 +63,9 @@ async def list_downloads(services: ServicesOf, _admin: Admin) -> dict[str, Any]:
 
 @router.post("/downloads", status_code=202)
 async def request(services: ServicesOf, _admin: Admin, body: JsonObject) -> dict[str, Any]:
+    check_fields(body, "repo", may_have=("wanted", "anyway"))
     repo, wanted = text_in(body, "repo"), text_in(body, "wanted")
-    return (await services.downloads.request(repo, wanted, anyway=body.get("anyway") is True)).as_json()
+    return (await services.downloads.request(repo, wanted, anyway=flag_in(body, "anyway"))).as_json()
 
 
 @router.get("/downloads/{download_id}")
@@ -122,6 +123,7 @@ async def has_token(services: ServicesOf, _admin: Admin) -> dict[str, bool]:
 
 @router.put("/token")
 async def set_token(services: ServicesOf, _admin: Admin, body: JsonObject) -> dict[str, bool]:
+    check_fields(body, "token")         # "" forgets it
     await services.hub.tokens.set(text_in(body, "token"))
     return {"is_set": await services.hub.tokens.is_set()}
 

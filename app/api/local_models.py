@@ -15,7 +15,7 @@ from typing import Any
 from fastapi import APIRouter
 from fastapi.responses import Response
 
-from app.api.dependencies import Admin, JsonObject, ServicesOf, text_in
+from app.api.dependencies import Admin, JsonObject, ServicesOf, check_fields, flag_in, text_in
 from app.errors import InvalidInput
 from app.language import Said
 from app.services.changes import Change
@@ -27,7 +27,8 @@ DONE = 204
 
 @router.put("/settings", status_code=DONE)
 async def change(services: ServicesOf, _admin: Admin, body: JsonObject) -> Response:
-    changes = body.get("changes")
+    check_fields(body, "model", "changes")
+    changes = body["changes"]
     if not isinstance(changes, dict):
         raise InvalidInput(Said("error-must-be-object", name="changes"), field="changes")
     await services.model_settings.change(text_in(body, "model"), changes)
@@ -36,25 +37,29 @@ async def change(services: ServicesOf, _admin: Admin, body: JsonObject) -> Respo
 
 @router.put("/budget", status_code=DONE)
 async def set_budget(services: ServicesOf, _admin: Admin, body: JsonObject) -> Response:
-    await services.model_settings.set_memory_budget(body.get("gib"))
+    check_fields(body, "gib")           # null: what the machine has
+    await services.model_settings.set_memory_budget(body["gib"])
     return Response(status_code=DONE)
 
 
 @router.post("/update", status_code=DONE)
 async def update(services: ServicesOf, _admin: Admin, body: JsonObject) -> Response:
+    check_fields(body, "model", "path")
     await services.model_versions.update(text_in(body, "model"), _path(body))
     return Response(status_code=DONE)
 
 
 @router.post("/rollback", status_code=DONE)
 async def roll_back(services: ServicesOf, _admin: Admin, body: JsonObject) -> Response:
+    check_fields(body, "model", "version")
     await services.model_versions.roll_back(text_in(body, "model"), text_in(body, "version"))
     return Response(status_code=DONE)
 
 
 @router.delete("", status_code=DONE)
 async def remove(services: ServicesOf, _admin: Admin, body: JsonObject) -> Response:
-    await services.models.remove(text_in(body, "model"), stops_answers=body.get("stops_answers") is True)
+    check_fields(body, "model", may_have=("stops_answers",))
+    await services.models.remove(text_in(body, "model"), stops_answers=flag_in(body, "stops_answers"))
     return Response(status_code=DONE)
 
 

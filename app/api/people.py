@@ -15,7 +15,7 @@ from typing import Any
 from fastapi import APIRouter
 from fastapi.responses import Response
 
-from app.api.dependencies import Admin, JsonObject, ServicesOf, text_in
+from app.api.dependencies import Admin, JsonObject, ServicesOf, check_fields, text_in
 from app.errors import InvalidInput, NotFound
 from app.language import Said
 from app.services.changes import Change
@@ -28,6 +28,7 @@ DONE = 204
 
 @router.post("", status_code=201)
 async def add(services: ServicesOf, admin: Admin, body: JsonObject) -> dict[str, str]:
+    check_fields(body, "name", "role", may_have=("password",))
     user, password = await services.people.add(admin.id, text_in(body, "name"), text_in(body, "password"), _role(body))
     return {"id": user.id, "name": user.name, "password": password}
 
@@ -46,18 +47,21 @@ async def chats_changed(services: ServicesOf, _admin: Admin, user_id: str) -> Re
 
 @router.put("/{user_id}/password")
 async def set_password(services: ServicesOf, admin: Admin, user_id: str, body: JsonObject) -> dict[str, str]:
+    check_fields(body, "password")
     return {"password": await services.people.set_password(admin.id, user_id, text_in(body, "password"))}
 
 
 @router.put("/{user_id}/role", status_code=DONE)
 async def set_role(services: ServicesOf, admin: Admin, user_id: str, body: JsonObject) -> Response:
+    check_fields(body, "role")
     await services.people.set_role(admin.id, user_id, _role(body))
     return Response(status_code=DONE)
 
 
 @router.put("/{user_id}/active", status_code=DONE)
 async def set_active(services: ServicesOf, admin: Admin, user_id: str, body: JsonObject) -> Response:
-    is_active = body.get("active")
+    check_fields(body, "active")
+    is_active = body["active"]
     if not isinstance(is_active, bool):
         raise InvalidInput(Said("error-must-be-one-of", name="active", known="true, false"), field="active")
     await services.people.set_active(admin.id, user_id, is_active)
@@ -66,6 +70,7 @@ async def set_active(services: ServicesOf, admin: Admin, user_id: str, body: Jso
 
 @router.delete("/{user_id}", status_code=DONE)
 async def remove(services: ServicesOf, admin: Admin, user_id: str, body: JsonObject) -> Response:
+    check_fields(body, "name")
     await services.people.remove(admin.id, user_id, text_in(body, "name"))
     return Response(status_code=DONE)
 

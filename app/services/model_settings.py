@@ -181,7 +181,8 @@ class ModelSettingsService:
             self._engines.budget_bytes = int(gib * 2**30)
 
     async def _find(self, model_id: str) -> Model:
-        model = await self._db.read(models.get, model_id)
+        """By its id or an alias, also of one that cannot be used now."""
+        model = await self._db.read(_named, model_id)
         if model is None:
             raise ModelNotFound(Said("error-no-such-model", model=model_id[:200]))
         return model
@@ -191,6 +192,12 @@ class ModelSettingsService:
         known = {each.id for each in await self._db.read(library.list_of_admins)}
         if preset_id is not None and not (isinstance(preset_id, str) and preset_id in known):
             raise InvalidInput(Said("error-preset-of-admin"), field="preset_id")
+
+
+def _named(session: Session, name: str) -> Model | None:
+    if (model := models.get(session, name)) is not None:
+        return model
+    return next((each for each in models.list_all(session) if name in ModelSettings.of(each).aliases), None)
 
 
 def _keep(session: Session, model: Model, wanted: ModelSettings) -> None:

@@ -111,6 +111,8 @@ def test_what_goes_wrong_has_a_status_and_words(hub: Hub, boss: Person) -> None:
             answer = browser.get(path)
             assert (answer.status_code, answer.json()["error"]["code"]) == (status, code), path
         assert browser.post("/hub/downloads", json={"repo": 5}).status_code == 400
+        for odd in ({}, {"repo": REPO, "want": NAME}, {"repo": REPO, "anyway": "yes"}):
+            assert browser.post("/hub/downloads", json=odd).status_code == 400
         assert browser.put("/hub/rules", json={"hours": "late"}).status_code == 400
         assert browser.put("/hub/rules", json={"speed": 5}).status_code == 400
         hub.faults.api_status, hub.faults.retry_after = 429, "12"
@@ -129,4 +131,7 @@ def test_rules_and_token_are_kept_and_the_token_is_never_shown(hub: Hub, boss: P
         browser.get(f"/hub/models/{REPO}")
         assert hub.asked[-1].host == "files" or hub.asked[-1].headers["authorization"] == f"Bearer {TOKEN}"
         assert browser.put("/hub/token", json={"token": "a b"}).status_code == 400
+        for unclear in ({}, {"tokens": ""}, {"token": None}):
+            assert browser.put("/hub/token", json=unclear).status_code == 400
+        assert browser.get("/hub/token").json() == {"is_set": True}
         assert browser.put("/hub/token", json={"token": ""}).json() == {"is_set": False}

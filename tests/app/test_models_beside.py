@@ -114,6 +114,12 @@ def test_one_that_answers_stays_unless_its_answers_may_stop(inglenook: Inglenook
     ("POST", "/update", {"model": "parrot", "path": "/\0"}, "no file"),
     ("POST", "/rollback", {"model": "parrot", "version": 1}, "must be a text"),
     ("DELETE", "", {"model": ""}, "model"),
+    ("PUT", "/budget", {}, "gib is missing"), ("PUT", "/budget", {"GiB": 4}, "gib is missing"),
+    ("PUT", "/budget", {"gib": 4, "gb": 4}, "no field 'gb' here; there is gib"),
+    ("PUT", "/settings", {"model": "parrot"}, "changes is missing"), ("PUT", "/settings", {"changes": {}}, "model is"),
+    ("POST", "/rollback", {"model": "parrot"}, "version is missing"),
+    ("DELETE", "", {"model": "parrot", "stops_answers": "no"}, "stops_answers must be one of: true, false"),
+    ("DELETE", "", {"model": "parrot", "stop": False}, "no field 'stop'"),
 ])
 def test_what_is_odd_is_refused_in_words(
     boss: Person, method: str, path: str, body: dict[str, object], words: str
@@ -122,6 +128,30 @@ def test_what_is_odd_is_refused_in_words(
         answer = browser.request(method, f"/local-models{path}", json=body)
     assert 400 <= answer.status_code < 500
     assert words in answer.json()["error"]["message"]
+
+
+def test_what_is_left_out_takes_no_budget_away(house: House, boss: Person) -> None:
+    with boss.browser() as browser:
+        def put(body: dict[str, object]) -> int:
+            return browser.put("/local-models/budget", json=body).status_code
+
+        assert (put({"gib": 3}), put({}), put({"budget": None})) == (204, 400, 400)
+        assert house.services.engines.budget_bytes == 3 * GIB
+        assert put({"gib": None}) == 204
+        assert house.services.engines.budget_bytes is None
+
+
+def test_settings_are_changed_by_an_alias_too(house: House, boss: Person) -> None:
+    with boss.browser() as browser:
+        def put(model: str, changes: dict[str, object]) -> int:
+            body = {"model": model, "changes": changes}
+            return browser.put("/local-models/settings", json=body).status_code
+
+        assert put("parrot", {"aliases": ["polly"]}) == 204
+        assert put("polly", {"users": 3}) == 204
+        assert house.do(house.services.model_settings.of("parrot")).users == 3
+        assert put("polly", {"users": None, "aliases": None}) == 204
+        assert put("polly", {}) == 404
 
 
 def test_only_an_admin_with_a_session_may(anna: Person, boss: Person) -> None:

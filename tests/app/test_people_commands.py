@@ -173,6 +173,8 @@ def test_over_http_only_admins_get_in_and_by_session_only(
 
 @pytest.mark.parametrize(("method", "path", "body"), [
     ("POST", "/accounts", {"name": "Gil", "role": "emperor"}), ("POST", "/accounts", {"name": 5, "role": "user"}),
+    ("PUT", "/accounts/x/password", {}), ("PUT", "/accounts/x/password", {"pasword": "long enough"}),
+    ("DELETE", "/accounts/x", {}), ("POST", "/accounts", {"name": "Gil", "role": "user", "pasword": "long enough"}),
     ("PUT", "/accounts/x/active", {"active": "yes"}), ("PUT", "/accounts/x/role", {}),
 ])
 def test_what_is_no_wish_is_a_400(
