@@ -45,7 +45,7 @@ class Settings(BaseSettings):
     threads: int | None = Field(default=None, ge=1, le=1024)  # for decoding; None: as many as are fastest
     context_tokens: int | None = Field(default=None, ge=256, le=2**24)      # a sequence's window; None: from the plan
     max_num_seqs: int | None = Field(default=None, ge=1, le=256)
-    cache_bytes: int | None = Field(default=None, ge=0, le=MOST_BYTES)      # memory for idle prefixes; None: the plan's
+    cache_bytes: int | None = Field(default=None, ge=0, le=MOST_BYTES)      # memory for idle prefixes; None: planned
     cache_disk_bytes: int | None = Field(default=None, ge=0, le=MOST_BYTES)     # disk for those; None: at most 4 GiB
     kv_type: KvType = "f16"                                   # of a context's KV; q8_0 takes half, and is less exact
     gpu_layers: int | None = Field(default=None, ge=0, le=1000)     # the output counts as one; None: as many as fit
@@ -65,7 +65,7 @@ class Settings(BaseSettings):
     download_bytes_per_s: int | None = Field(default=None, ge=1024, le=MOST_BYTES)   # of all downloads together
     download_hours: str = Field(default="", pattern=r"^(|([01][0-9]|2[0-3]):[0-5][0-9]-([01][0-9]|2[0-3]):[0-5][0-9])$")
     # For all models together; None: what there is.
-    memory_budget_gib: float | None = Field(default=None, gt=0, le=2**20, allow_inf_nan=False)
+    memory_budget_gib: float | None = Field(default=None, gt=0, le=1_000_000, allow_inf_nan=False)
     keep_alive_s: int | None = Field(default=None, ge=0, le=TEN_YEARS_S)    # after its last use; None: as room allows
     max_queue: int = Field(default=256, ge=1, le=1_000_000)   # waiting requests before 429
 
