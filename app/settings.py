@@ -50,7 +50,7 @@ class Settings(BaseSettings):
     kv_type: KvType = "f16"                                   # of a context's KV; q8_0 takes half, and is less exact
     gpu_layers: int | None = Field(default=None, ge=0, le=1000)     # the output counts as one; None: as many as fit
     main_gpu: int | None = Field(default=None, ge=0, le=99)   # by number; None: the one with most free memory
-    import_max_bytes: int = Field(default=2 * 2**30, ge=1, le=MOST_BYTES)       # of a file of chats that somebody brings
+    import_max_bytes: int = Field(default=2 * 2**30, ge=1, le=MOST_BYTES)       # of a file of chats somebody brings
     draft_model: Path | None = None                           # file of a small model of the same family, to guess ahead
     # The model hub. What Hugging Face's own tools are told by HF_… holds here too, where nothing else is said.
     hub_endpoint: str = Field(default_factory=lambda: _first_of("HF_ENDPOINT") or "https://huggingface.co")

@@ -41,7 +41,9 @@ class Reader:
     def __init__(self, address: Address, *, is_raw: bool = False) -> None:
         self._address = address
         self._parser = None if is_raw else Parser(Asked(), _THINKING)
-        self._calls: dict[int, int] = {}                # by the server's index: ours
+        self._calls: dict[int, tuple[int, str]] = {}    # by the server's index: ours, and the id that it gave
+        self._num_calls = 0
+        self._choice: int | None = None                 # which of several answers is ours, by the server's index
         self._reason: FinishReason | None = None
         self._usage: Usage | None = None
         self._num_pieces = 0                            # that brought words: about as many tokens
@@ -60,7 +62,7 @@ class Reader:
             if self._usage is None and "choices" not in event:
                 raise garbage(self._address, "an event has no choices")
             return None
-        if not choices or not isinstance(choice := choices[0], dict):
+        if (choice := self._ours(choices)) is None:
             return None
         if isinstance(reason := choice.get("finish_reason"), str) and reason:
             self._reason = _REASONS.get(reason, FinishReason.STOP)
@@ -86,6 +88,19 @@ class Reader:
         return Delta(
             text=held.text, reasoning=held.reasoning, num_tokens=more, finish_reason=reason, usage=usage
         )
+
+    def _ours(self, choices: list[Any]) -> Mapping[str, Any] | None:
+        """Of several answers, which nobody asked for, the one that began first; else their words would be mixed."""
+        for choice in choices:
+            if isinstance(choice, dict):
+                index = choice.get("index")
+                if type(index) is not int:
+                    return choice
+                if self._choice is None:
+                    self._choice = index
+                if index == self._choice:
+                    return choice
+        return None
 
     @property
     def says_usage(self) -> bool:
@@ -119,15 +134,19 @@ class Reader:
         function = piece.get("function")
         function = function if isinstance(function, dict) else {}
         arguments = _text(function.get("arguments"))
-        if index in self._calls:
-            return ToolCallDelta(index=self._calls[index], arguments=arguments) if arguments else None
-        if not (name := _text(function.get("name"))):
+        name, their_id = _text(function.get("name")), _text(piece.get("id"))
+        ours, known_id = self._calls.get(index, (-1, ""))
+        is_another = bool(name and their_id and known_id and their_id != known_id)      # some give each the index 0
+        if ours >= 0 and not is_another:
+            return ToolCallDelta(index=ours, arguments=arguments) if arguments else None
+        if not name:
             raise garbage(self._address, "a call of a tool names none")
-        if len(self._calls) >= MAX_CALLS:
+        if self._num_calls >= MAX_CALLS:
             raise garbage(self._address, "it calls too many tools")
-        ours = self._calls[index] = len(self._calls)
-        call_id = _text(piece.get("id")) or f"call_{uuid4().hex[:24]}"
-        return ToolCallDelta(index=ours, id=call_id, name=name, arguments=arguments)
+        self._calls[index] = (self._num_calls, their_id)
+        self._num_calls += 1
+        call_id = their_id or f"call_{uuid4().hex[:24]}"
+        return ToolCallDelta(index=self._num_calls - 1, id=call_id, name=name, arguments=arguments)
 
 
 def _text(value: Any) -> str:

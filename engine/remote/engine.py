@@ -82,7 +82,9 @@ class RemoteEngine:
     async def embed(
         self, inputs: Sequence[str | list[int]], *, dimensions: int | None = None, user: str = ""
     ) -> Embeddings:
-        _, embeddings = await self._first_that_answers(lambda link: link.embed(inputs, dimensions), param="input")
+        _, embeddings = await self._step(
+            self._first_that_answers(lambda link: link.embed(inputs, dimensions), param="input")
+        )
         return embeddings
 
     def metrics(self) -> EngineMetrics:
@@ -169,25 +171,25 @@ class RemoteEngine:
             raise EngineFailed(Told("elsewhere-switched-off", connection=endpoint.address.name))
 
     async def _until_closed(self, deltas: AsyncGenerator[Delta, None]) -> AsyncGenerator[Delta, None]:
-        """Each wait for the next delta is a task of its own, so that `close` can end it."""
         async with aclosing(deltas):
-            while True:
-                step = asyncio.ensure_future(anext(deltas, None))
-                self._steps.add(step)
-                try:
-                    await asyncio.wait({step})
-                except asyncio.CancelledError:
-                    step.cancel()
-                    await asyncio.wait({step})
-                    raise
-                finally:
-                    self._steps.discard(step)
-                if step.cancelled():
-                    raise EngineFailed(Told("unloaded", model=self._info.name))
-                delta = step.result()
-                if delta is None:
-                    return
+            while (delta := await self._step(anext(deltas, None))) is not None:
                 yield delta
+
+    async def _step(self, doing: Awaitable[Answer]) -> Answer:
+        """Each wait for a server is a task of its own, so that `close` can end it."""
+        step = asyncio.ensure_future(doing)
+        self._steps.add(step)
+        try:
+            await asyncio.wait({step})
+        except asyncio.CancelledError:
+            step.cancel()
+            await asyncio.wait({step})
+            raise
+        finally:
+            self._steps.discard(step)
+        if step.cancelled():
+            raise EngineFailed(Told("unloaded", model=self._info.name))
+        return step.result()
 
     def _succeeded(self, endpoint: Endpoint, after_s: float) -> None:
         self._failed_at_s.pop(endpoint.connection_id, None)

@@ -183,7 +183,7 @@ class Link:
 
 def _embeddings(endpoint: Endpoint, answer: Any, num_inputs: int) -> Embeddings:
     rows = answer.get("data") if isinstance(answer, dict) else None
-    rows = rows if isinstance(rows, list) else []
+    rows = _in_order(rows) if isinstance(rows, list) else []
     vectors = [_vector(each.get("embedding")) for each in rows if isinstance(each, dict)]
     widths = {None if each is None else each.size for each in vectors}
     if len(vectors) != num_inputs or len(widths) != 1 or not widths - {None, 0}:
@@ -197,6 +197,13 @@ def _embeddings(endpoint: Endpoint, answer: Any, num_inputs: int) -> Embeddings:
         vectors=(matrix / np.where(lengths == 0, 1, lengths)).astype(np.float32),
         num_tokens=count_of(usage.get("prompt_tokens")) if isinstance(usage, dict) else 0,
     )
+
+
+def _in_order(rows: list[Any]) -> list[Any]:
+    """As the texts were sent: a server that works on several at once may list them as they are done, with their places.
+    """
+    by_place = {each.get("index"): each for each in rows if isinstance(each, dict) and type(each.get("index")) is int}
+    return [by_place[place] for place in range(len(rows))] if by_place.keys() == set(range(len(rows))) else rows
 
 
 def _vector(value: Any) -> NDArray[np.float32] | None:

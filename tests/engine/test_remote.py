@@ -353,6 +353,24 @@ async def test_vectors_in_either_form_have_length_1(
     assert np.allclose(embeddings.vectors, [[0.6, 0.8], [0.0, 1.0]]) and embeddings.num_tokens == 6
 
 
+async def test_vectors_come_in_the_order_of_their_texts(far: Far, upstream: Upstream) -> None:
+    rows = [{"index": 1, "embedding": [0.0, 1.0]}, {"index": 0, "embedding": [1.0, 0.0]}]
+    upstream.routes["/v1/embeddings"] = {"data": rows}
+    assert (await far.engine.embed(["a", "b"])).vectors.tolist() == [[1.0, 0.0], [0.0, 1.0]]
+    for row in rows:
+        row["index"] = 0                # which says nothing
+    assert (await far.engine.embed(["a", "b"])).vectors.tolist() == [[0.0, 1.0], [1.0, 0.0]]
+
+
+async def test_closing_the_engine_ends_embeddings_that_are_waited_for(far: Far, upstream: Upstream) -> None:
+    upstream.holds = "/v1/embeddings"
+    waiting = asyncio.ensure_future(far.engine.embed(["a"]))
+    assert await asyncio.to_thread(upstream.arrived.wait, 10)
+    await asyncio.wait_for(far.engine.close(), 10)
+    with pytest.raises(EngineFailed, match="unloaded"):
+        await asyncio.wait_for(waiting, 10)
+
+
 @pytest.mark.parametrize("answer", [
     {}, [], {"data": 3}, {"data": [{"embedding": [1.0]}]}, {"data": [{"embedding": []}, {"embedding": []}]},
     {"data": [{"embedding": [1.0]}, {"embedding": [1.0, 2.0]}]}, {"data": [{"embedding": "?"}, {"embedding": "?"}]},

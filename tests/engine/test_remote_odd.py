@@ -13,6 +13,7 @@ from engine.remote.answering import LEAST_LOGPROB, Reader
 from engine.remote.endpoint import Address
 from engine.remote.events import MAX_LINE_BYTES, events
 from engine.remote.wire import Wire, plain
+from engine.request import FinishReason
 from tests.engine.upstream import KEY, Upstream
 from tests.pace import seconds_of
 
@@ -89,6 +90,34 @@ def test_calls_with_odd_places_are_counted_from_zero() -> None:
     ]
     found = [call.index for delta in deltas if delta is not None for call in delta.tool_calls]
     assert found == list(range(len(found)))
+
+
+def test_calls_that_all_stand_at_one_place_are_told_apart_by_their_ids() -> None:
+    reader = Reader(OFFICE)
+    pieces = [("a", "f", '{"x"'), ("a", "f", ": 1}"), ("b", "g", "{}"), ("", "", " ")]
+    deltas = [
+        reader.take({"choices": [{"delta": {"tool_calls": [
+            {"index": 0, "id": call_id, "function": {"name": name, "arguments": arguments}}
+        ]}}]})
+        for call_id, name, arguments in pieces
+    ]
+    calls = [call for delta in deltas if delta is not None for call in delta.tool_calls]
+    assert [(call.index, call.id, call.name, call.arguments) for call in calls] == [
+        (0, "a", "f", '{"x"'), (0, "", "", ": 1}"), (1, "b", "g", "{}"), (1, "", "", " ")
+    ]
+
+
+def test_of_two_answers_at_once_one_is_read() -> None:
+    reader = Reader(OFFICE)
+    events_of_both: list[list[Any]] = [
+        [{"index": 0, "delta": {"content": "One"}}, {"index": 1, "delta": {"content": "Two"}}],
+        [{"index": 1, "delta": {"content": " or two"}}], [{"index": 0, "delta": {"content": " and"}}],
+        [{"index": 1, "delta": {}, "finish_reason": "length"}], [None, "x", {"delta": {"content": " all"}}],
+        [{"index": 0, "delta": None, "finish_reason": "stop"}],
+    ]
+    deltas = [reader.take({"choices": each}) for each in events_of_both]
+    assert "".join(each.text for each in deltas if each is not None) == "One and all"
+    assert reader.end(is_whole=False, num_prompt_tokens=1).finish_reason is FinishReason.STOP
 
 
 @pytest.mark.parametrize("text", [
