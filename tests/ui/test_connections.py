@@ -143,6 +143,22 @@ def _turn(tab: User, label: str) -> None:
     ), "click")
 
 
+async def test_how_many_of_a_server_s_models_cannot_be_used_is_said(
+    home: Home, ada: Person, upstream: Upstream
+) -> None:
+    await home.services.connections.set_allowed(True)
+    added = await home.services.connections.add(Entered(name="Office", base_url=upstream.url, key=KEY))
+    assert added.num_left_out == 0
+    tab = await ada.at("/models")
+    await until(lambda: "Office" in texts(tab))
+    upstream.raw_routes["/v1/models"] = b'{"data": [{"id": "big"}, {"id": "a\\ud83d"}]}'
+    click(tab, "Test it")
+    said = "1 more of its list cannot be used: its name cannot be read, or the list is too long."
+    await until(lambda: f"It answers, and has 1 model. {said}" in texts(tab))
+    again = await ada.at("/models")
+    await until(lambda: said in texts(again))
+
+
 async def test_while_all_are_off_no_connection_offers_to_be_switched(
     home: Home, ada: Person, upstream: Upstream
 ) -> None:

@@ -210,6 +210,7 @@ class ConnectionRow:
         if entry is None:
             put(self._said, "")
             return
+        self._left_out = entry.num_left_out     # which is said here
         left_out = t("connection-left-out", count=entry.num_left_out) if entry.num_left_out else ""
         put(self._said, " ".join(filter(None, (t("connection-tested", count=len(entry.models)), left_out))))
 
