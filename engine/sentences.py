@@ -33,7 +33,8 @@ SENTENCES: Final[Mapping[str, str]] = {
     ),
     # while it answers
     "unloaded": "{model} has been unloaded. Load it again, or choose another model.",
-    "unloaded-midway": "{model} was unloaded, or Inglenook ended, before the answer was complete. Ask again once it is there.",
+    "unloaded-midway":
+        "{model} was unloaded, or Inglenook ended, before the answer was complete. Ask again once it is there.",
     "gone": "The model was unloaded. Load it again.",
     "stopped": "{model} stopped: {detail}. Load it again; if that does not help, choose another model.",
     "stopped-by": "{model} stopped: {detail}",
