@@ -145,7 +145,7 @@ class DiskCache:
         contents: list[BlockContent] = []
         try:
             self._folders[folder.path] = folder
-            self._tidy()            # a model that was replaced has another folder now
+            self._attempt(self._tidy)           # a model that was replaced has another folder now
             contents = folder.open()
         finally:
             on_open(contents)

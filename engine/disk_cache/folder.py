@@ -5,17 +5,16 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import structlog
 
 from engine.disk_cache.block_file import DamagedBlock, file_bytes, file_name, read_block, read_content, write_block
-from engine.disk_cache.ledger import Ledger, Scope, make_private, write_about
+from engine.disk_cache.ledger import USE_STEP_S, Ledger, Scope, do_each, make_private, write_about
 from engine.prefix_index import BlockContent
 
-TOUCH_INTERVAL_S = 3600.0           # how exact the time of a last use is on disk
 PAUSE_S = 60.0                      # after a write that failed
-_DEPTH_S = 0.001
 
 logger = structlog.get_logger(__name__)
 
@@ -26,7 +25,7 @@ def used_s(text_used_s: float, depth: int) -> float:
     So ends go first, and the beginning, which other texts may share, stays. However long the writing of a text takes,
     all its blocks are given the same `text_used_s`.
     """
-    return text_used_s - depth * _DEPTH_S
+    return text_used_s - depth * USE_STEP_S
 
 
 class BlockFolder:
@@ -49,8 +48,7 @@ class BlockFolder:
     def open(self) -> list[BlockContent]:
         """What is here, by the files' own word. Raises OSError: then nothing is written here, either."""
         try:
-            make_private(self.path)
-            write_about(self.path, self._scope)
+            self._make()
         except OSError:
             self.gave_up = True
             raise
@@ -61,7 +59,8 @@ class BlockFolder:
                 contents.append(read_content(path, block_size=self._block_size, token_bytes=self._token_bytes))
             except (DamagedBlock, OSError) as error:
                 damages.append(str(error))
-                self._ledger.remove(path)
+                with suppress(OSError):         # then it stays, and is of no use
+                    self._ledger.remove(path)
         _tell(damages)
         return contents
 
@@ -81,38 +80,42 @@ class BlockFolder:
             except (DamagedBlock, OSError) as error:
                 damages.append(str(error))
             else:
-                self._touch(path, last_used_s)
+                self._ledger.touch(path, last_used_s)
         _tell(damages)
         return found
 
     def write(self, content: BlockContent, last_used_s: float, buffers: Sequence[memoryview]) -> bool:
         """Whether it is on disk now. After a failure nothing is tried for a while. Raises OSError."""
         num_bytes = file_bytes(len(content.token_ids), self._token_bytes)
-        if self.gave_up or time.monotonic() < self._resumes_s or not self._ledger.make_room(num_bytes):
+        if self.gave_up or time.monotonic() < self._resumes_s:
             return False
         path = self._path_of(content.name)
         try:
+            if not self.path.is_dir():              # somebody emptied the cache
+                self._make()
+            if not self._ledger.make_room(num_bytes):
+                return False
             write_block(path, content, buffers, key=self._key)
         except OSError:
             self._resumes_s = time.monotonic() + PAUSE_S
             raise
         self._ledger.add(path, num_bytes, last_used_s)
-        os.utime(path, (last_used_s, last_used_s))
+        with suppress(OSError):                     # then it counts as used when it was written
+            os.utime(path, (last_used_s, last_used_s))
         return True
 
     def touch(self, uses: Iterable[tuple[int, float]]) -> None:
         """(name, `used_s`) of blocks that were used in memory: here they are not to be forgotten either."""
         for name, last_used_s in uses:
-            self._touch(self._path_of(name), last_used_s)
+            self._ledger.touch(self._path_of(name), last_used_s)
 
     def drop(self, names: Iterable[int]) -> None:
-        for name in names:
-            self._ledger.remove(self._path_of(name))
+        do_each(map(self._path_of, names), self._ledger.remove)
 
-    def _touch(self, path: Path, last_used_s: float) -> None:
-        before_s = self._ledger.touch(path, last_used_s)
-        if before_s is not None and last_used_s - before_s > TOUCH_INTERVAL_S:
-            os.utime(path, (last_used_s, last_used_s))
+    def _make(self) -> None:
+        make_private(self.path.parent)
+        make_private(self.path)
+        write_about(self.path, self._scope)
 
     def _path_of(self, name: int) -> Path:
         return self.path / file_name(name)
