@@ -49,6 +49,7 @@ class GrammarSpec:
     param: str                                      # where the caller gave it, for errors
     marker_ids: frozenset[int] = frozenset()        # special tokens that it needs; no others may come
     schema: str = ""                                # as JSON, where that is all: for who compiles it elsewhere
+    before: str = ""                                # Lark: a rule `start` that ends with `answer`, the source
 
     def __post_init__(self) -> None:
         if len(self.source) > MAX_SOURCE_CHARS:

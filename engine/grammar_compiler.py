@@ -74,7 +74,7 @@ class GrammarCompiler:
         from engine.grammar_library import GrammarRefused, new_matcher, to_lark  # noqa: PLC0415 - not at start-up
 
         try:
-            start = new_matcher(to_lark(spec.kind, spec.source), self._vocabulary_of_model())
+            start = new_matcher(to_lark(spec.kind, spec.source, spec.before), self._vocabulary_of_model())
         except GrammarRefused as error:
             raise refusal(spec, str(error)) from error
         forbidden = self._tokenizer.special_tokens.keys() - self._tokenizer.eog_token_ids - spec.marker_ids

@@ -28,8 +28,8 @@ class GrammarRefused(Exception):
     """`str` says why, in the library's words."""
 
 
-def to_lark(kind: GrammarKind, source: str) -> str:
-    """Raises GrammarRefused."""
+def to_lark(kind: GrammarKind, source: str, before: str = "") -> str:
+    """`before` is that of a GrammarSpec. Raises GrammarRefused."""
     match kind:
         case GrammarKind.JSON_OBJECT:
             lark = json_schema({"type": "object"}).source
@@ -39,6 +39,8 @@ def to_lark(kind: GrammarKind, source: str) -> str:
             lark = f"start: /{regex_to_lark(source, _ASCII_CLASSES)}/"
         case GrammarKind.GRAMMAR:
             lark = _from_lark_or_gbnf(source)
+    if before:      # a grammar inside it: its rules have names of their own
+        lark = f"{before}\nanswer: %lark {{\n{lark}\n}}"
     return _OPTIONS + lark
 
 

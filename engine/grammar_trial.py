@@ -14,7 +14,9 @@ _TIMEOUT_S = 10.0            # by the clock on the wall; the child allows itself
 
 async def try_grammar(spec: GrammarSpec) -> None:
     """Returns where it can be compiled here as well. Raises InvalidRequest that says why not."""
-    task = {"kind": spec.kind, "source": spec.source, "marker_ids": sorted(spec.marker_ids)}
+    task = {
+        "kind": spec.kind, "source": spec.source, "before": spec.before, "marker_ids": sorted(spec.marker_ids),
+    }
     try:
         ended = await run_child(_CHILD_MODULE, task, timeout_s=_TIMEOUT_S)
     except TimeoutError as timeout:

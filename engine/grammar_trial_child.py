@@ -23,16 +23,17 @@ def main() -> int:
     _limit_itself()
     task = take_task()
     threading.stack_size(STACK_BYTES)
-    trial = threading.Thread(target=_try, args=(GrammarKind(task["kind"]), task["source"], task["marker_ids"]))
+    given = (GrammarKind(task["kind"]), task["source"], task["before"], task["marker_ids"])
+    trial = threading.Thread(target=_try, args=given)
     trial.start()
     trial.join()
     return 0
 
 
-def _try(kind: GrammarKind, source: str, marker_ids: list[int]) -> None:
+def _try(kind: GrammarKind, source: str, before: str, marker_ids: list[int]) -> None:
     reason = ""
     try:
-        new_matcher(to_lark(kind, source), byte_tokenizer(marker_ids))
+        new_matcher(to_lark(kind, source, before), byte_tokenizer(marker_ids))
     except GrammarRefused as refusal:
         reason = str(refusal) or "it was refused without a reason"
     report(refusal=reason)

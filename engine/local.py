@@ -67,6 +67,8 @@ class LocalEngine:
             spec = await asyncio.to_thread(self._family.must_call, asked, self._tokenizer)
         elif self._family is not None and request.strict_tools and request.tools:
             spec = await asyncio.to_thread(self._family.may_call, asked, request.strict_tools, self._tokenizer)
+        elif self._family is not None and spec is not None:
+            spec = self._family.keeps_to(spec, asked, self._tokenizer)
         core_request = self._request(
             prompt.token_ids,
             request.params,

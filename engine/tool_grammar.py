@@ -105,6 +105,14 @@ def maybe_tool_calls(
     return GrammarSpec(GrammarKind.LARK, source, "tools", marker_ids=frozenset(text.used_ids))
 
 
+def after_thought(spec: GrammarSpec, thinking: Thinking, tokenizer: Tokenizer) -> GrammarSpec:
+    """The same of what follows a thought that the prompt has begun: its form is the answer's, not the thought's."""
+    text = _Markers(tokenizer)
+    thought, rules = _thought(thinking, text, is_begun=True)
+    before = "\n".join((f"start: {' '.join((*thought, 'answer'))}", *rules))
+    return replace(spec, before=before, marker_ids=spec.marker_ids | text.used_ids)
+
+
 def _without(notation: CallNotation, mark: str) -> CallNotation:
     return replace(notation, before=notation.before.removeprefix(mark))
 

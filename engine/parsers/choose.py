@@ -18,7 +18,7 @@ from engine.parsers.hermes import HermesParser
 from engine.parsers.llama import LlamaParser
 from engine.parsers.mistral import MistralParser
 from engine.parsers.qwen_coder import QwenCoderParser
-from engine.tool_grammar import CallNotation, maybe_tool_calls, tool_calls
+from engine.tool_grammar import CallNotation, after_thought, maybe_tool_calls, tool_calls
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +102,12 @@ class Family:
             thinking=self.thinking,
             is_thinking=self._is_thinking(asked),
         )
+
+    def keeps_to(self, spec: GrammarSpec, asked: Asked, tokenizer: Tokenizer) -> GrammarSpec:
+        """The form of an answer, which begins where a thought has ended."""
+        if self.thinking is None or not self.thinking.is_begun_in(asked.prompt):
+            return spec
+        return after_thought(spec, self.thinking, tokenizer)
 
     def _is_thinking(self, asked: Asked) -> bool:
         """The prompt has begun a thought already."""

@@ -13,7 +13,7 @@ from engine.batch import SampledToken
 from engine.core import EngineCore
 from engine.engine import ChatMessage, ChatRequest, Delta, Engine, EngineInfo
 from engine.errors import ContextLengthExceeded, EngineFailed, InvalidRequest, QueueFull, TemplateError
-from engine.grammar import choice, json_object
+from engine.grammar import GrammarSpec, choice, grammar, json_object, json_schema, regex
 from engine.local import LocalEngine
 from engine.params import SamplingParams
 from engine.request import FinishReason
@@ -381,6 +381,37 @@ async def test_a_model_that_must_call_thinks_first(start: Start, markers: tuple[
     assert "".join(delta.reasoning for delta in deltas) == "Is it a <tool>?"
     assert calls_of(deltas) == [("weather", {"city": "Oslo"})]
     assert "".join(delta.text for delta in deltas) == ""
+
+
+OBJECT = json_schema({"type": "object", "properties": {"a": {"const": 1}}, "required": ["a"]})
+
+
+@pytest.mark.parametrize("markers", [(), ("<think>", "</think>")])
+@pytest.mark.parametrize(("form", "answer"), [
+    (json_object(), '{"b": [2]}'),
+    (OBJECT, '{"a": 1}'),
+    (regex("a+b", "x"), "aab"),
+    (grammar('root ::= thought "}"\nthought ::= "y"+', "x"), "yy}"),
+    (grammar('start: THOUGHT "}"\nTHOUGHT: /q+/', "x"), "qq}"),
+    (choice(["yes", "no"], "x"), "no"),
+])
+async def test_a_form_is_the_answer_s_and_not_the_thought_s_that_comes_first(
+    start: Start, markers: tuple[str, ...], form: GrammarSpec, answer: str
+) -> None:
+    tokenizer = ByteTokenizer(markers=markers, chat_template=THINKING_TEMPLATE)
+    reply = tokenizer.encode(f"Is it {{}}?\n</think>\n\n{answer}", add_special=False, parse_special=True)
+    engine = await start(ScriptedBackend(reply, tokenizer=tokenizer))
+    deltas = await all_of(engine.chat(chat(params=SamplingParams(temperature=0, grammar=form, max_tokens=300))))
+    assert "".join(delta.reasoning for delta in deltas) == "Is it {}?"
+    assert "".join(delta.text for delta in deltas) == answer
+    assert deltas[-1].finish_reason is FinishReason.STOP
+
+
+async def test_what_follows_a_thought_keeps_to_its_form_whatever_the_model_would_say(start: Start) -> None:
+    tokenizer = ByteTokenizer(chat_template=THINKING_TEMPLATE)
+    engine = await start(ScriptedBackend("Hm.</think>It is one.", tokenizer=tokenizer))
+    params = SamplingParams(temperature=0, grammar=choice(["yes", "no"], "x"), max_tokens=300)
+    assert await text_of(engine.chat(chat(params=params))) in ("yes", "no")
 
 
 # What is refused
