@@ -98,7 +98,7 @@ class Parser(PieceReader):
         try:
             yield from self._read_answer()
         except EndOfText:
-            self._say(self._held)
+            (self._think if self.is_reasoning else self._say)(self._held)
             self._held = ""
             if not self.has_calls and not self.is_reasoning:
                 self._text.append(self._space)
@@ -113,15 +113,14 @@ class Parser(PieceReader):
 
     def _read_thought(self, thinking: Thinking) -> Steps[None]:
         """It stands first, or there is none: later on, its mark is what the answer talks about."""
-        if not self.is_reasoning:
-            while not self._held.lstrip() or thinking.opens.startswith(self._held.lstrip()):
-                if self._held.lstrip() == thinking.opens:
-                    break
-                yield from self._more()
-            if not self._held.lstrip().startswith(thinking.opens):
-                return
-            self._held = self._held.lstrip()[len(thinking.opens) :]
+        while not (begun := self._held.lstrip()) or (thinking.opens.startswith(begun) and begun != thinking.opens):
+            self._space += self._take(len(self._held) - len(begun))      # shown, where there is no thought
+            yield from self._more()
+        if begun.startswith(thinking.opens):         # a second time, now and then, where the prompt has begun it
+            self._space, self._held = "", begun[len(thinking.opens) :]
             self.is_reasoning = True
+        if not self.is_reasoning:
+            return
         yield from self._think_until(thinking.closes)
         yield from self._sign()
 
@@ -179,10 +178,12 @@ class Parser(PieceReader):
             self._has_thought = True
 
     def _without_space_at_end(self, text: str) -> str:
-        text = self._space + text
         shown = text.rstrip()
-        self._space = text[len(shown) :]
-        return shown
+        before, self._space = self._space, text[len(shown) :]
+        if shown:
+            return before + shown
+        self._space = before + text
+        return ""
 
     def _open_call(self, name: str) -> None:
         """Its id and name are told at once, its arguments as they come."""
@@ -219,3 +220,16 @@ def marks_of(thinking: Thinking | None) -> tuple[str, ...]:
 
 def as_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
+
+
+def is_json(text: str) -> bool:
+    """As the standard has it: Python's reader takes NaN and Infinity too."""
+    try:
+        json.loads(text, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(constant)

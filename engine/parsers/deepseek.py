@@ -31,6 +31,9 @@ class DeepSeekParser(JsonCalls):
             return
         name, _ = yield from self._name_until(_SEPARATOR)
         is_fenced = (yield from self._sign()) != "{"
+        if (yield from self._skip(_END)):            # without arguments
+            self._open_call(name)
+            return
         if is_fenced:
             name, _ = yield from self._name_until("\n")
         self._open_call(name)

@@ -7,12 +7,19 @@ from __future__ import annotations
 
 import re
 
-from engine.parsers.base import Parser, as_json
+from engine.parsers.base import Parser, as_json, is_json
 from engine.parsers.pieces import NotACall, Steps
 
 _CLOSES = {"<|tool_call>": "<tool_call|>", "<start_function_call>": "<end_function_call>"}
 _QUOTES = ('<|"|>', "<escape>")
-_TEXT_OR_KEY = re.compile(r'(?:<\|"\|>|<escape>)(.*?)(?:<\|"\|>|<escape>|$)|([{,]\s*)([^\s:{}\[\],"<]+)\s*:', re.DOTALL)
+_PART = re.compile(
+    r'(?:<\|"\|>|<escape>)(?P<text>.*?)(?:<\|"\|>|<escape>|$)'
+    r'|"(?:[^"\\]|\\.)*"'                                           # JSON after all
+    r'|(?P<before>[{,]\s*)(?P<key>[^\s:{}\[\],"<]+)\s*:'
+    r'|(?P<bare>[^\s:{}\[\],"<][^{}\[\],"<]*)',
+    re.DOTALL,
+)
+_ENDS_A_VALUE = (",", "}", "]")
 
 
 class GemmaParser(Parser):
@@ -31,12 +38,17 @@ class GemmaParser(Parser):
             text, closing = self._take_until(_CLOSES[mark])
             written += text
             if closing or self._is_whole:
-                self._add_arguments(_TEXT_OR_KEY.sub(_in_json, written.strip()))
+                self._add_arguments(_PART.sub(_in_json, written.strip()))
             if closing:
                 return
             yield from self._more()
 
 
 def _in_json(found: re.Match[str]) -> str:
-    text, before_key, key = found.groups()
-    return as_json(text) if key is None else f"{before_key}{as_json(key)}:"
+    if (text := found["text"]) is not None:
+        return as_json(text)
+    if (key := found["key"]) is not None:
+        return f"{found['before']}{as_json(key)}:"
+    bare = (found["bare"] or "").strip()
+    is_whole = found.string.startswith(_ENDS_A_VALUE, found.end())
+    return as_json(bare) if bare and is_whole and not is_json(bare) else found[0]

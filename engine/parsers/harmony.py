@@ -13,6 +13,8 @@ from engine.parsers.pieces import Steps
 _MESSAGE = "<|message|>"
 _ENDS = ("<|end|>", "<|call|>", "<|return|>")
 _BEGINNINGS = ("<|start|>", "<|channel|>", _MESSAGE, "to=")
+_MAX_HEADER_CHARS = 512          # looked over again with each piece that comes
+_HEADER = re.compile(r"\s*(?:<\|start\|>\s*\w*)?(?: ?to=\S+)?\s*(?:<\|channel\|>\s*\w*)?")
 _RECIPIENT = re.compile(r"\bto=functions\.([^\s<]+)")
 
 
@@ -43,7 +45,7 @@ class HarmonyParser(Parser):
             if not _is_header(self._held):
                 return ""
             if self._is_whole:
-                self._held = ""
+                self._held = "" if self._is_cut else _HEADER.sub("", self._held, count=1)
             yield from self._more()
         header = self._take(length)
         self._take(len(_MESSAGE))
@@ -61,5 +63,7 @@ class HarmonyParser(Parser):
 
 def _is_header(text: str) -> bool:
     """Whether it is the beginning of one, however short."""
-    text = text.lstrip()
+    text, mark, _ = text.lstrip().partition(_MESSAGE)
+    if len(text) > _MAX_HEADER_CHARS + (0 if mark else len(_MESSAGE)) or any(end in text for end in _ENDS):
+        return False
     return any(text.startswith(beginning) or beginning.startswith(text) for beginning in _BEGINNINGS)

@@ -15,7 +15,7 @@ _BEFORE_NAME = ("name", "type", "id", *_ARGUMENTS)      # any other key says tha
 _BETWEEN_CALLS = ",;]}"                 # and the one brace too many that models like to write
 
 _QUOTE_OR_ESCAPE = re.compile(r'["\\]')
-_QUOTE_OR_BRACKET = re.compile(r'["{}\[\]]')
+_QUOTE_OR_BRACKET = re.compile(r'["{}\[\]<]')
 _AFTER_SCALAR = re.compile(r"[\s,}\]]")
 
 
@@ -46,11 +46,13 @@ class JsonCalls(Parser):
             if sign == ",":
                 self._take(1)
                 continue
+            if sign != '"' and self._call_is_open:      # a brace too few: what follows is no part of it
+                return
             key = _plain((yield from self._read_whole_value())) if sign == '"' else ""
             if not self._call_is_open and key not in _BEFORE_NAME:
                 raise NotACall
             yield from self._expect(":")
-            if key in _ARGUMENTS:
+            if key in _ARGUMENTS and not (self._has_arguments if self._call_is_open else self._early_arguments):
                 yield from self._read_arguments()
                 continue
             value = _plain((yield from self._read_whole_value()))
@@ -80,7 +82,7 @@ class JsonCalls(Parser):
 
     def _read_value(self, on_piece: Callable[[str], None]) -> Steps[None]:
         yield from self._sign()
-        value = JsonValue()
+        value = JsonValue(self.closes)
         while True:
             on_piece(self._take(value.measure(self._held)))
             if value.is_done:
@@ -91,7 +93,8 @@ class JsonCalls(Parser):
 class JsonValue:
     """Finds the end of one value in text that comes in pieces; checks no more than it needs for that."""
 
-    def __init__(self) -> None:
+    def __init__(self, mark: str = "") -> None:
+        self._mark = mark                            # ends it too, outside of its strings: a bracket was forgotten
         self.is_done = False
         self._depth = 0
         self._is_string = self._is_escaped = self._is_scalar = False
@@ -107,8 +110,14 @@ class JsonValue:
             return end.start() if end else len(text)
         at = 0
         while at < len(text) and not self.is_done:
+            if not self._is_string and self._may_be_mark(text, at):
+                self.is_done = text.startswith(self._mark, at)
+                break
             at = self._pass_string(text, at) if self._is_string else self._pass_brackets(text, at)
         return at
+
+    def _may_be_mark(self, text: str, at: int) -> bool:
+        return bool(self._mark) and self._mark.startswith(text[at : at + len(self._mark)])
 
     def _pass_string(self, text: str, at: int) -> int:
         if self._is_escaped:
@@ -126,6 +135,8 @@ class JsonValue:
         found = _QUOTE_OR_BRACKET.search(text, at)
         if found is None:
             return len(text)
+        if found[0] == "<":
+            return found.start() if self._mark and found.start() > at else found.end()
         if found[0] == '"':
             self._is_string = True
         else:

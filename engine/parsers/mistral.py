@@ -33,6 +33,10 @@ class MistralParser(JsonCalls):
         if mark == "{":
             self._put_back(mark)
         self._open_call(name)
+        yield from self._sign()
+        if (yield from self._skip("[TOOL_CALLS]")):      # without arguments
+            self._put_back("[TOOL_CALLS]")
+            return
         yield from self._read_arguments()
 
     def _new_id(self) -> str:

@@ -10,6 +10,7 @@ T = TypeVar("T")
 Steps: TypeAlias = Generator[None, None, T]      # a reader that waits, at each `yield`, for more text to be held
 
 _NAME = re.compile(r"[\w.:/-]*")
+_MAX_NAME_CHARS = 256            # looked over again with each piece that comes
 
 
 class NotACall(Exception):
@@ -84,7 +85,7 @@ class PieceReader:
             text, mark = self._take_until(*marks)
             taken += text
             name = taken.strip()
-            if not _NAME.fullmatch(name) or (mark and not name):
+            if len(taken) > _MAX_NAME_CHARS or not _NAME.fullmatch(name) or (mark and not name):
                 self._put_back(taken + mark)
                 raise NotACall
             if mark:

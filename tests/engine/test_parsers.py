@@ -1,5 +1,6 @@
 """Each family's way of writing, in golden files: what a model wrote and what it means, however it was cut in pieces."""
 
+import time
 import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -27,6 +28,18 @@ TOOLS = (
     tool("get_weather", city="string", days="integer"),
     tool("get_time"),
     tool("write_file", path="string", text="string", mode="integer", tags="array"),
+    {"type": "function", "function": {"name": "mixed", "parameters": {
+        "$defs": {"node": {"anyOf": [{"$ref": "#/$defs/node"}, {"type": "string"}]}},
+        "properties": {
+            "zip": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+            "none": {"type": ["string", "null"]},
+            "flag": {"type": "boolean"},
+            "unit": {"enum": ["7", "8"]},
+            "either": {"oneOf": [{"type": "string"}, {"type": "number"}]},
+            "node": {"$ref": "#/$defs/node"},
+            "ratio": {"type": "number"},
+        },
+    }}},
 )
 
 
@@ -125,3 +138,26 @@ def test_any_text_cut_anywhere_means_the_same(
     pieces = [written[start:end] for start, end in pairwise(places)]
     assert read(opened(family, case), pieces, is_cut=is_cut) == whole
     assert read(opened(family, case), written, is_cut=is_cut) == whole
+
+
+ENDLESS = [
+    ("hermes", "", " "),
+    ("hermes", "a", "\n"),
+    ("hermes", '<tool_call>{"name": "f", "arguments": {"a": "', "x"),
+    ("deepseek", "<｜tool▁call▁begin｜>", "x"),
+    ("harmony", "<|channel|>", "x"),
+]
+
+
+@pytest.mark.parametrize(("family", "begin", "more"), ENDLESS)
+def test_a_model_that_writes_without_end_is_read_in_time_that_grows_with_the_text(
+    family: str, begin: str, more: str
+) -> None:
+    """Read as it comes: what is looked over again and again takes a hundred times as long for ten times the text."""
+    def cpu_s(num_chars: int) -> float:
+        began_s = time.process_time()
+        read(opened(family, {}), begin + more * num_chars, is_cut=True)
+        return time.process_time() - began_s
+
+    cpu_s(1000)
+    assert cpu_s(60_000) < 40 * cpu_s(6_000)
