@@ -66,4 +66,5 @@ def _is_header(text: str) -> bool:
     text, mark, _ = text.lstrip().partition(_MESSAGE)
     if len(text) > _MAX_HEADER_CHARS + (0 if mark else len(_MESSAGE)) or any(end in text for end in _ENDS):
         return False
+    text += mark
     return any(text.startswith(beginning) or beginning.startswith(text) for beginning in _BEGINNINGS)
