@@ -139,7 +139,12 @@ def process(command: list[str], environment: dict[str, str]) -> Iterator[None]:
         yield
     finally:
         process.send_signal(signal.SIGTERM)
-        process.wait(timeout=PATIENCE_S)
+        try:
+            process.wait(timeout=PATIENCE_S)
+        except subprocess.TimeoutExpired:           # llama-server has been seen to ignore it
+            process.kill()
+            process.wait()
+            print(f"    {Path(command[0]).name} did not end within {PATIENCE_S:.0f} s and was killed")
 
 
 def wait_for(port: int, path: str) -> None:
