@@ -14,10 +14,11 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from engine import block_names
 from engine.batch import LoadedBlock, SavedBlock
 from engine.disk_cache.blocks import DiskBlocks, StoredBlock
 from engine.errors import EngineFailed
-from engine.prefix_index import BlockContent, PrefixIndex, name_of, root_name
+from engine.prefix_index import BlockContent, PrefixIndex, name_of
 from engine.request import Sequence
 
 
@@ -79,12 +80,17 @@ class BlockManager:
                 break
             blocks.append(block)
         num_tokens = len(blocks) * self.block_size
-        parent = names[len(blocks) - 1] if blocks else root_name(sequence.request.cache_key)
+
+        def parent_of(index: int) -> int | None:
+            return block_names.parent_of_part(sequence, index, self.block_size)
+
         last = len(sequence.token_ids) - 1
         rest = sequence.token_ids[num_tokens : min(num_tokens + self.block_size, last)]
-        block, num_more = self._cached.best_child(parent, rest)
+        block, num_more = self._cached.best_child(parent_of(len(blocks)), rest)
         if self._disk is not None:
-            stored = self._disk.match(parent, names[len(blocks) :], sequence.token_ids, num_tokens, more_than=num_more)
+            stored = self._disk.match(
+                names[len(blocks) :], parent_of, sequence.token_ids, num_tokens, more_than=num_more
+            )
             if stored is None:
                 return Prefix(is_coming=True)
             if stored:
@@ -243,7 +249,7 @@ class BlockManager:
         start = index * self.block_size
         token_ids = sequence.token_ids[start : min(start + self.block_size, sequence.num_computed_tokens)]
         names = self._names(sequence, index + (len(token_ids) == self.block_size))
-        parent = names[index - 1] if index else root_name(sequence.request.cache_key)
+        parent = block_names.parent(sequence, index, self.block_size)
         name = names[index] if index < len(names) else name_of(parent, token_ids)
         return BlockContent(name, parent, tuple(token_ids))
 
@@ -282,9 +288,4 @@ class BlockManager:
         """Names of the first `num_blocks` full blocks. Each is computed once and kept in the sequence."""
         if not self._prefix_cache:
             return []
-        names = sequence.block_hashes
-        while len(names) < num_blocks:
-            start = len(names) * self.block_size
-            parent = names[-1] if names else root_name(sequence.request.cache_key)
-            names.append(name_of(parent, sequence.token_ids[start : start + self.block_size]))
-        return names[:num_blocks]
+        return block_names.names(sequence, num_blocks, self.block_size)

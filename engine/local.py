@@ -26,6 +26,7 @@ from engine.output_processor import OutputProcessor
 from engine.params import MAX_SEED, SamplingParams
 from engine.parsers.base import Asked, Parser
 from engine.parsers.choose import choose
+from engine.prefix_index import num_in_common
 from engine.reading_pace import ReadingPace
 from engine.request import FinishReason, Request
 from engine.told import Told
@@ -75,7 +76,8 @@ class LocalEngine:
             await self._grammar(spec),
             user=request.user,
             priority=request.priority,
-            cache_key=request.cache_key,
+            cache_key=request.cache_key or request.user,
+            num_shared_tokens=0 if request.is_private else prompt.num_shared_tokens,
             is_private=request.is_private,
         )
         async with aclosing(self._answer(core_request, self._parser(asked))) as deltas:
@@ -87,7 +89,7 @@ class LocalEngine:
     ) -> AsyncGenerator[Delta, None]:
         if isinstance(prompt, str):
             prompt = await asyncio.to_thread(self._encode, prompt, add_special=True, param="prompt")
-        core_request = self._request(prompt, params, await self._grammar(params.grammar), user=user)
+        core_request = self._request(prompt, params, await self._grammar(params.grammar), user=user, cache_key=user)
         async with aclosing(self._answer(core_request)) as deltas:
             async for delta in deltas:
                 yield delta
@@ -137,6 +139,7 @@ class LocalEngine:
         user: str,
         priority: int = 0,
         cache_key: str = "",
+        num_shared_tokens: int = 0,
         is_private: bool = False,
     ) -> Request:
         vocab_size = self._core.info.vocab_size
@@ -157,6 +160,7 @@ class LocalEngine:
             user=user,
             priority=priority,
             cache_key=cache_key,
+            num_shared_tokens=num_shared_tokens,
             is_private=is_private,
             grammar=grammar,
         )
@@ -171,18 +175,34 @@ class LocalEngine:
             raise InvalidRequest("There are no messages. Send at least one.", param="messages")
         if request.tools:
             self._check_tools(request, self._template)
+        said = self._with_default_system_prompt(request.messages, self._template)
         text = self._template.render(
-            map(self._seal.sealed, self._with_system_prompt(request.messages, self._template)),
+            map(self._seal.sealed, said if self._template.takes_system else with_system_in_question(said)),
             tools=self._seal.sealed_all(request.tools),
             add_generation_prompt=request.add_generation_prompt,
             continue_final_message=request.continue_final_message,
             reasoning=request.reasoning,
         )
-        pieces = self._seal.pieces(text)
+        token_ids = self._encode_sealed(text)
+        begin = self._encode_sealed(text[: self._begin_of_own_words(text, said)])
+        return _Prompt("".join(self._seal.pieces(text)), token_ids, num_in_common(begin, token_ids))
+
+    def _encode_sealed(self, text: str) -> list[int]:
         token_ids: list[int] = []
-        for piece in pieces:
+        for piece in self._seal.pieces(text):
             token_ids += self._encode(piece, add_special=False, param="messages")      # templates write BOS themselves
-        return _Prompt("".join(pieces), token_ids)
+        return token_ids
+
+    def _begin_of_own_words(self, text: str, messages: Sequence[ChatMessage]) -> int:
+        """Where in a prompt the system prompt, which many chats have in common, is over. 0 where that is unknown."""
+        at = 0
+        for message in messages:
+            words = self._seal.sealed_all(message.content).strip()
+            found = text.find(words, at)
+            if message.role != "system":
+                return max(found, 0)
+            at = found + len(words) if found >= 0 else at
+        return at
 
     def _check_tools(self, request: ChatRequest, template: ChatTemplate) -> None:
         """Tools that nobody reads are refused, not dropped: an agent would wait for calls that cannot come. Clients
@@ -225,14 +245,13 @@ class LocalEngine:
                 param="tool_choice",
             )
 
-    def _with_system_prompt(
+    def _with_default_system_prompt(
         self, messages: tuple[ChatMessage, ...], template: ChatTemplate
-    ) -> Sequence[ChatMessage]:
-        if not template.takes_system:
-            return with_system_in_question(messages)
-        if self._default_system_prompt is None or any(message.role == "system" for message in messages):
+    ) -> tuple[ChatMessage, ...]:
+        default = self._default_system_prompt if template.takes_system else None
+        if default is None or any(message.role == "system" for message in messages):
             return messages
-        return (ChatMessage(role="system", content=self._default_system_prompt), *messages)
+        return (ChatMessage(role="system", content=default), *messages)
 
     def _encode(self, text: str, *, add_special: bool, param: str) -> list[int]:
         try:
@@ -249,3 +268,4 @@ class LocalEngine:
 class _Prompt:
     text: str
     token_ids: list[int]
+    num_shared_tokens: int          # at its beginning, before somebody's own words: other people's chats have them too

@@ -74,11 +74,11 @@ class PrefixIndex:
         if len(content.token_ids) == self._block_size:
             del self._named[content.name]
 
-    def best_child(self, parent: int, token_ids: Sequence[int]) -> tuple[int, int]:
-        """The block after `parent` that begins with the most of these tokens, and how many they are."""
+    def best_child(self, parent: int | None, token_ids: Sequence[int]) -> tuple[int, int]:
+        """The block after `parent` that begins with the most of these tokens, and how many they are; of None, none."""
         best, most = -1, 0
-        for block in self._latest_children(parent):
-            num_equal = _num_equal(self._content_of[block].token_ids, token_ids)
+        for block in () if parent is None else self._latest_children(parent):
+            num_equal = num_in_common(self._content_of[block].token_ids, token_ids)
             if num_equal > most:
                 best, most = block, num_equal
         return best, most
@@ -88,7 +88,7 @@ class PrefixIndex:
         return [
             block for block in self._latest_children(content.parent)
             if len(each := self._content_of[block].token_ids) < self._block_size
-            and _num_equal(each, content.token_ids) == len(each) < len(content.token_ids)
+            and num_in_common(each, content.token_ids) == len(each) < len(content.token_ids)
         ]
 
     def check_integrity(self) -> None:
@@ -107,13 +107,19 @@ def name_of(parent: int, token_ids: Iterable[int]) -> int:
     return int.from_bytes(digest, "little")
 
 
-def root_name(cache_key: str) -> int:
-    """The name of the beginning of a text: another for each cache key."""
-    digest = blake2b(cache_key.encode(), digest_size=NAME_BYTES, person=b"kv block chain").digest()
+def root_name() -> int:
+    """The name of the beginning of a text."""
+    return int.from_bytes(blake2b(digest_size=NAME_BYTES, person=b"kv block chain").digest(), "little")
+
+
+def kept_apart(parent: int, cache_key: str) -> int:
+    """What goes on here is found by who has the key, and by nobody else."""
+    key = parent.to_bytes(NAME_BYTES, "little")
+    digest = blake2b(cache_key.encode(), digest_size=NAME_BYTES, key=key, person=b"kv cache key").digest()
     return int.from_bytes(digest, "little")
 
 
-def _num_equal(one: Iterable[int], other: Iterable[int]) -> int:
+def num_in_common(one: Iterable[int], other: Iterable[int]) -> int:
     """Length of the common beginning."""
     count = 0
     for a, b in zip(one, other, strict=False):

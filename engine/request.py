@@ -33,7 +33,8 @@ class Request:
     arrival_s: float               # time.monotonic()
     user: str = ""                 # whom it counts against; orders the queue
     priority: int = 0              # lower goes first
-    cache_key: str = ""            # mixed into the first hash, where users must not share a prefix or its timing
+    cache_key: str = ""            # mixed into the hashes, where users must not share a prefix or its timing,
+    num_shared_tokens: int = 0     # but for the first blocks of the prompt that these fill: a system prompt, say
     is_private: bool = False       # its KV goes to no disk
     grammar: Grammar | None = None   # params.grammar, or of calls that must be made; compiled
 

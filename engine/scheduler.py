@@ -24,7 +24,7 @@ from engine.progress import Progress, accept
 from engine.proposer import Proposer
 from engine.request import FinishReason, Request, Sequence
 from engine.slots import Slots
-from engine.step import Step
+from engine.step import Step, StepInHand
 from engine.step_budget import StepBudget
 from engine.waiting import Consumption, WaitingQueue
 
@@ -143,14 +143,11 @@ class Scheduler:
             self._consumption.charge(user, num_tokens)
         return progress
 
-    def long_row(self, batch: Batch) -> str:
-        """The request whose prompt makes up more than half of a step; "" where none does."""
+    def in_hand(self, batch: Batch) -> StepInHand:
+        """Of a step that is about to be computed."""
         if batch.num_tokens == len(batch.rows):
-            return ""
-        longest = max(batch.rows, key=lambda row: len(row.token_ids), default=None)
-        if longest is None or len(longest.token_ids) < max(2, batch.num_tokens // 2 + 1):
-            return ""
-        return self._running[longest.slot].request.request_id
+            return StepInHand()
+        return StepInHand({self._running[row.slot].request.request_id: len(row.token_ids) for row in batch.rows})
 
     def check_integrity(self) -> None:
         """Recount blocks and slots; raise EngineFailed where something is held that nobody owns."""

@@ -4,7 +4,7 @@ step, on the engine's thread.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from engine.batch import BatchRow
@@ -18,6 +18,24 @@ class Share:
     num_tokens: int
     restored_blocks: list[int]
     proposed_ids: list[int]                                    # beyond num_tokens
+
+
+class StepInHand:
+    """For whom a step is being computed. Made on the engine's thread, asked on the event loop's.
+
+    Only one that reads prompts: others are over soon.
+    """
+
+    def __init__(self, num_tokens: Mapping[str, int] | None = None) -> None:
+        """By request id."""
+        self._num_tokens = dict(num_tokens or {})
+        self._num_wanted = self._num_all = sum(self._num_tokens.values())
+
+    def leave(self, request_id: str) -> bool:
+        """Whether, without this one too, more than half of it is for nobody: then it is not worth its time."""
+        num_left = self._num_tokens.pop(request_id, 0)
+        self._num_wanted -= num_left
+        return num_left > 0 and 2 * self._num_wanted < self._num_all
 
 
 @dataclass(slots=True)

@@ -24,6 +24,7 @@ from engine.progress import Progress
 from engine.proposer import PromptLookup
 from engine.request import FinishReason, Request
 from engine.scheduler import Scheduler
+from engine.step import StepInHand
 from engine.told import Told
 
 MANY_TOKENS = 512           # a step of more takes long
@@ -54,7 +55,7 @@ class EngineWorker:
         self._backend: Backend | None = None   # the loop calls its `interrupt`, and nothing else
         self._may_prepare = True               # there may be more of what later steps would wait for
         self._is_idle = False                  # nothing was asked for a moment: time for that
-        self._long_row = ""                    # request of which the step that runs computes the most, of a prompt
+        self._in_hand = StepInHand()
         self._name = name
         self._make_backend = make_backend
         self._listener = listener
@@ -67,9 +68,9 @@ class EngineWorker:
         self._mailbox.put(Submit(request))
 
     def abort(self, request_id: str, reason: FinishReason) -> None:
-        """Takes effect before the next step. One that works for this request above all is not waited for."""
+        """Takes effect before the next step. One that is mostly for nobody now is not waited for."""
         self._mailbox.put(Abort(request_id, reason))
-        if request_id == self._long_row:
+        if self._in_hand.leave(request_id):
             self._interrupt()
 
     def close(self) -> None:
@@ -171,9 +172,9 @@ class EngineWorker:
         if batch.num_tokens > MANY_TOKENS:
             self._outbox.send(scheduler.num_running, everything=True)
         execute_s = time.perf_counter()
-        self._long_row = scheduler.long_row(batch)
+        self._in_hand = scheduler.in_hand(batch)
         output = backend.execute(batch)
-        self._long_row = ""
+        self._in_hand = StepInHand()
         executed_s = time.perf_counter()
         progress = scheduler.update(batch, output)
         if not output.was_interrupted:

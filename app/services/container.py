@@ -48,6 +48,7 @@ from app.settings import Settings
 from app.vault import Vault
 from engine.disk_cache.cache import DiskCache
 from engine.load import LoadLimits
+from store import moving
 from store.database import Database
 from store.errors import StoreError
 
@@ -102,6 +103,8 @@ class Services:
     def open(cls, settings: Settings, loader: Loader) -> Services:
         """Opens the database, which may raise StoreError; everything else waits for `start`."""
         db = Database.open(settings.database_path)
+        if num_moved := db.run_sync(moving.follow, settings.data_dir.resolve()):
+            log.info("the data folder has moved, and its models with it", count=num_moved)
         changes = Changes()
         disk_cache = DiskCache(settings.data_dir / "cache" / "kv", settings.cache_disk_bytes)
         limits = _limits(settings, disk_cache)

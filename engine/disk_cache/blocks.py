@@ -79,10 +79,11 @@ class DiskBlocks:
     # -- from disk -----------------------------------------------------------------------------------------------------
 
     def match(
-        self, parent: int, names: Sequence[int], token_ids: Sequence[int], start: int, *, more_than: int
+        self, names: Sequence[int], parent_of: Callable[[int], int | None], token_ids: Sequence[int], start: int, *,
+        more_than: int,
     ) -> tuple[StoredBlock, ...] | None:
-        """What goes on from `parent`: `names` are those of the full blocks of `token_ids` from `start` on.
-
+        """What is here of `token_ids` from `start` on: full blocks by `names`, and of the block behind them, with its
+        index in the text, a part that goes on from `parent_of(index)`.
         Empty where there are no more than `more_than` tokens, None where they are being read: ask in the next step.
         """
         if self._is_stuck:
@@ -90,7 +91,7 @@ class DiskBlocks:
         if not self._is_open:
             self._await()
             return None
-        wanted = self._wanted(parent, names, token_ids, start)
+        wanted = self._wanted(names, parent_of, token_ids, start)
         if _num_tokens(wanted) <= more_than:
             return ()
         if self._is_reading:
@@ -208,15 +209,13 @@ class DiskBlocks:
         return len(content.token_ids) * self._token_bytes
 
     def _wanted(
-        self, parent: int, names: Sequence[int], token_ids: Sequence[int], start: int
+        self, names: Sequence[int], parent_of: Callable[[int], int | None], token_ids: Sequence[int], start: int
     ) -> list[tuple[int, int]]:
         """(name, tokens of it) of blocks on disk. The last token is not wanted: one is computed, for logits."""
         wanted = [(name, self._block_size) for name in takewhile(self._index.__contains__, names)]
-        if wanted:
-            parent = wanted[-1][0]
         start += len(wanted) * self._block_size
         child, num_tokens = self._index.best_child(
-            parent, token_ids[start : min(start + self._block_size, len(token_ids) - 1)]
+            parent_of(start // self._block_size), token_ids[start : min(start + self._block_size, len(token_ids) - 1)]
         )
         return [*wanted, (child, num_tokens)] if num_tokens else wanted
 

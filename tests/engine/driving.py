@@ -25,6 +25,7 @@ def request(
     user: str = "",
     priority: int = 0,
     cache_key: str = "",
+    num_shared_tokens: int = 0,
     is_private: bool = False,
 ) -> Request:
     """A prompt in text stands for its bytes, which are the first 256 ids of `ByteTokenizer`."""
@@ -38,6 +39,7 @@ def request(
         user=user,
         priority=priority,
         cache_key=cache_key,
+        num_shared_tokens=num_shared_tokens,
         is_private=is_private,
     )
 

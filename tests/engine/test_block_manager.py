@@ -17,9 +17,9 @@ def manager(num_blocks: int = 8, block_size: int = 4, *, prefix_cache: bool = Tr
     return BlockManager(num_blocks=num_blocks, block_size=block_size, prefix_cache=prefix_cache)
 
 
-def computed(blocks: BlockManager, text: str, *, cache_key: str = "") -> Sequence:
+def computed(blocks: BlockManager, text: str, *, cache_key: str = "", num_shared_tokens: int = 0) -> Sequence:
     """A sequence whose tokens have all been computed, with what was cached taken from the cache."""
-    sequence = Sequence.of(request("r", text, cache_key=cache_key))
+    sequence = Sequence.of(request("r", text, cache_key=cache_key, num_shared_tokens=num_shared_tokens))
     assert blocks.take(sequence, len(text), blocks.match(sequence))
     sequence.num_computed_tokens = len(text)
     blocks.publish(sequence, 0)
@@ -31,8 +31,8 @@ def matched(blocks: BlockManager, text: str, *, cache_key: str = "") -> list[int
     return found(blocks, text, cache_key=cache_key).whole(blocks.block_size).blocks
 
 
-def found(blocks: BlockManager, text: str, *, cache_key: str = "") -> Prefix:
-    return blocks.match(Sequence.of(request("m", text, cache_key=cache_key)))
+def found(blocks: BlockManager, text: str, *, cache_key: str = "", num_shared_tokens: int = 0) -> Prefix:
+    return blocks.match(Sequence.of(request("m", text, cache_key=cache_key, num_shared_tokens=num_shared_tokens)))
 
 
 def test_nothing_is_found_in_an_empty_cache() -> None:
@@ -140,6 +140,17 @@ def test_a_cache_key_keeps_prefixes_apart() -> None:
     assert matched(blocks, "aaaabbbb_", cache_key="ben") == []
     assert matched(blocks, "aaaabbbb_") == []
     assert matched(blocks, "aaaabbbb_", cache_key="ann") == table
+
+
+def test_whole_blocks_of_what_all_may_share_are_found_with_any_key_and_no_more() -> None:
+    blocks = manager()
+    table = computed(blocks, "aaaabbbbsscc", cache_key="ann", num_shared_tokens=10).block_table
+    for text, num_tokens in (("aaaabbbbsscc_", 8), ("aaaabbbb", 4), ("aaaabbbx", 4), ("aaax", 0)):
+        theirs = found(blocks, text, cache_key="ben", num_shared_tokens=10)
+        assert (theirs.blocks, theirs.num_tokens) == (table[: num_tokens // 4], num_tokens)
+    assert found(blocks, "aaaabbbbsscc_", cache_key="ann", num_shared_tokens=10).num_tokens == 12
+    assert found(blocks, "aaaabbbbssc", cache_key="ann", num_shared_tokens=10).num_tokens == 10
+    assert found(blocks, "aaaabbbbsscc_", cache_key="ben").num_tokens == 0
 
 
 def test_names_are_the_same_in_every_process() -> None:

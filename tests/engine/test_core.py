@@ -233,6 +233,25 @@ class TestAbort:
         assert inbox.text("writes") == b"012345"
         assert backend.steps == [(5,), *[(1,)] * 5]
 
+    async def test_a_step_of_several_prompts_is_cut_short_once_most_of_them_have_gone(self, gate: Gate) -> None:
+        backend = ScriptedBackend(TEXT, gate=gate, max_num_batched_tokens=64)
+        async with started(backend) as inbox:
+            inbox.submit(request("writes", "hello", max_tokens=8))
+            gate.allow(2)
+            await held(gate)
+            for n in range(3):
+                inbox.submit(request(f"r{n}", f"{n}" * 20, max_tokens=1))
+            gate.allow()
+            await held(gate)                                 # all three prompts in one step
+            inbox.core.abort("r0")
+            inbox.core.abort("r1")
+            gate.open()
+            await inbox.last("r2")
+            await inbox.last("writes")
+        assert inbox.text("writes") == b"01234567"
+        assert (1, 20, 20, 20) not in backend.steps
+        assert (1, 20) in backend.steps
+
     async def test_a_step_that_works_for_others_is_not(self, gate: Gate) -> None:
         backend = ScriptedBackend(TEXT, gate=gate, max_num_batched_tokens=64)
         async with started(backend) as inbox:

@@ -26,10 +26,12 @@ NUM_BLOCKS = 6                      # of a text of STORY's 85 tokens and 12 answ
 
 
 def ask(
-    request_id: str, prompt: str, *, max_tokens: int = 12, cache_key: str = "", is_private: bool = False
+    request_id: str, prompt: str, *, max_tokens: int = 12, cache_key: str = "", num_shared_tokens: int = 0,
+    is_private: bool = False,
 ) -> Request:
     return request(
-        request_id, prompt, max_tokens=max_tokens, params=ENDLESS, cache_key=cache_key, is_private=is_private
+        request_id, prompt, max_tokens=max_tokens, params=ENDLESS, cache_key=cache_key,
+        num_shared_tokens=num_shared_tokens, is_private=is_private,
     )
 
 
@@ -193,6 +195,16 @@ def test_a_cache_key_keeps_prefixes_apart_on_disk_too(house: House) -> None:
         assert (drive.cached["ben"], drive.cached["ann"]) == (0, 84)
 
 
+def test_of_what_all_may_share_whole_blocks_come_from_disk_with_any_key_and_no_more(house: House) -> None:
+    with house.process() as drive:
+        drive.run(ask("before", STORY, cache_key="ann", num_shared_tokens=40))
+    with house.process() as drive:
+        drive.run(ask("short", STORY[:30], cache_key="ben", num_shared_tokens=40))
+        drive.run(ask("ben", STORY, cache_key="ben", num_shared_tokens=40))
+        drive.run(ask("ann", STORY, cache_key="ann", num_shared_tokens=40))
+        assert [drive.cached[name] for name in ("short", "ben", "ann")] == [16, 32, 84]
+
+
 def test_what_is_private_is_found_in_memory_and_never_on_disk(house: House) -> None:
     with house.process() as drive:
         for name in ("first", "again"):
@@ -279,7 +291,7 @@ def test_a_damaged_block_is_computed_again_and_its_file_dropped(house: House, ho
 
 def blocks_of_story(house: House) -> list[Path]:
     """The full ones, in its order."""
-    name, paths = root_name(""), []
+    name, paths = root_name(), []
     for start in range(0, 80, 16):
         name = name_of(name, STORY[start : start + 16].encode())
         paths.append(next(path for path in house.blocks if path.name == file_name(name)))

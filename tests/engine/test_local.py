@@ -202,12 +202,14 @@ async def test_without_a_default_no_system_prompt_is_made_up(start: Start) -> No
     assert seen == ["<user\nHi>\n<assistant\n"]
 
 
+WITHOUT_SYSTEM = (      # as Gemma 2
+    "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('No system role') }}{% endif %}"
+    "[{{ m.role }}]{{ m.content }}{% endfor %}"
+)
+
+
 async def test_where_the_template_takes_no_system_prompt_it_stands_before_the_first_question(start: Start) -> None:
-    gemma = (
-        "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('No system role') }}{% endif %}"
-        "[{{ m.role }}]{{ m.content }}{% endfor %}"
-    )
-    backend, prompts = prompts_seen(tokenizer=ByteTokenizer(chat_template=gemma))
+    backend, prompts = prompts_seen(tokenizer=ByteTokenizer(chat_template=WITHOUT_SYSTEM))
     engine = await start(backend, default_system_prompt="Be kind.")
     await text_of(engine.chat(chat("user: Hi")))
     await text_of(engine.chat(chat("system: Be brief.", "user: Hi", "assistant: Yes?", "user: Why?")))
@@ -563,3 +565,52 @@ async def test_a_grammar_that_is_broken_in_a_step_is_an_error_of_its_request_alo
     assert error.param == "response_format"
     assert text == "Hello"
     assert engine.metrics().requests_total["error"] == 1
+
+
+# What people share
+
+SYSTEM = "system: " + "You are a careful assistant. " * 8
+
+
+async def cached(engine: Engine, request: ChatRequest) -> int:
+    usage = (await all_of(engine.chat(request)))[-1].usage
+    assert usage is not None
+    return usage.cached_tokens
+
+
+async def test_people_share_a_system_prompt_and_not_what_they_ask(start: Start) -> None:
+    engine = await start(ScriptedBackend("Yes."))
+    secret = "user: My salary is 83,412 dollars, and nobody is to know of it."
+    assert await cached(engine, chat(SYSTEM, secret, user="ann")) == 0
+    of_system = await cached(engine, chat(SYSTEM, "user: Hello?", user="ben"))
+    assert 200 < of_system < len(SYSTEM) + 30
+    for guess in (secret, secret[:-1], "user: My salary is 83,412", "user: My salary is 9", "user: Your dog"):
+        assert await cached(engine, chat(SYSTEM, guess, user=guess)) == of_system
+    assert await cached(engine, chat(SYSTEM, secret, user="ann")) > of_system + 60
+
+
+async def test_guesses_at_a_system_prompt_are_right_by_whole_blocks_or_not_at_all(start: Start) -> None:
+    engine = await start(ScriptedBackend("Yes."))
+    await cached(engine, chat("system: The word of the day is swordfish, as everybody here knows.", user="ann"))
+    found = {
+        await cached(engine, chat(f"system: The word of the day is {guess}", user=guess))
+        for guess in ("cod", "s", "sword", "swordfis", "swordfish,")
+    }
+    assert all(num_tokens % 16 == 0 for num_tokens in found)
+
+
+async def test_a_template_without_system_prompts_shares_them_too(start: Start) -> None:
+    engine = await start(ScriptedBackend("Yes.", tokenizer=ByteTokenizer(chat_template=WITHOUT_SYSTEM)))
+    assert await cached(engine, chat(SYSTEM, "user: One?", user="ann")) == 0
+    assert 200 < await cached(engine, chat(SYSTEM, "user: Two?", user="ben")) < len(SYSTEM) + 30
+
+
+async def test_prompts_without_roles_are_their_person_s_alone(start: Start) -> None:
+    engine = await start(ScriptedBackend("Yes."))
+
+    async def cached_of(user: str) -> int:
+        usage = (await all_of(engine.complete("Once upon a time there was a king.", GREEDY, user=user)))[-1].usage
+        assert usage is not None
+        return usage.cached_tokens
+
+    assert [await cached_of(user) for user in ("ann", "ben", "ann")] == [0, 0, 33]

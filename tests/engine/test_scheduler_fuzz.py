@@ -141,7 +141,8 @@ class Run:
                 arrival_s=self.now_s,
                 user=rng.choice("xyz"),
                 priority=rng.choice([0, 0, 0, 1]),
-                cache_key=rng.choice(["", "", "x"]),
+                cache_key=rng.choice(["", "x", "y"]),
+                num_shared_tokens=rng.choice([0, 0, 6, 13, 40]),
             )
             self.asked[asked.request_id] = asked
             self.drive.submit(asked)
