@@ -21,21 +21,19 @@ class Share:
 
 
 class StepInHand:
-    """For whom a step is being computed. Made on the engine's thread, asked on the event loop's.
-
-    Only one that reads prompts: others are over soon.
+    """For whom a step is being computed, where it reads prompts: others are over soon. Asked on the engine's thread, and
+    on the event loop's.
     """
 
     def __init__(self, num_tokens: Mapping[str, int] | None = None) -> None:
         """By request id."""
         self._num_tokens = dict(num_tokens or {})
-        self._num_wanted = self._num_all = sum(self._num_tokens.values())
+        self._num_all = sum(self._num_tokens.values())
 
     def leave(self, request_id: str) -> bool:
         """Whether, without this one too, more than half of it is for nobody: then it is not worth its time."""
-        num_left = self._num_tokens.pop(request_id, 0)
-        self._num_wanted -= num_left
-        return num_left > 0 and 2 * self._num_wanted < self._num_all
+        is_in_it = self._num_tokens.pop(request_id, None) is not None
+        return is_in_it and 2 * sum(self._num_tokens.values()) < self._num_all
 
 
 @dataclass(slots=True)

@@ -56,6 +56,7 @@ class EngineWorker:
         self._may_prepare = True               # there may be more of what later steps would wait for
         self._is_idle = False                  # nothing was asked for a moment: time for that
         self._in_hand = StepInHand()
+        self._leaving: set[str] = set()        # whose aborts wait in the mailbox
         self._name = name
         self._make_backend = make_backend
         self._listener = listener
@@ -69,6 +70,7 @@ class EngineWorker:
 
     def abort(self, request_id: str, reason: FinishReason) -> None:
         """Takes effect before the next step. One that is mostly for nobody now is not waited for."""
+        self._leaving.add(request_id)
         self._mailbox.put(Abort(request_id, reason))
         if self._in_hand.leave(request_id):
             self._interrupt()
@@ -153,6 +155,7 @@ class EngineWorker:
                     self._bursts.came(to_rest=not scheduler.has_work)
                     scheduler.add(request)
                 case Abort(request_id, reason):
+                    self._leaving.discard(request_id)
                     progress = scheduler.abort(request_id, reason)
                     if progress is not None:
                         aborted.append(progress)
@@ -173,6 +176,8 @@ class EngineWorker:
             self._outbox.send(scheduler.num_running, everything=True)
         execute_s = time.perf_counter()
         self._in_hand = scheduler.in_hand(batch)
+        if any(self._in_hand.leave(request_id) for request_id in tuple(self._leaving)):     # while it was planned
+            self._interrupt()
         output = backend.execute(batch)
         self._in_hand = StepInHand()
         executed_s = time.perf_counter()

@@ -19,6 +19,8 @@ from engine.disk_cache.cache import DiskCache, Order
 from engine.errors import ContextLengthExceeded, EngineFailed, InvalidRequest, ModelLoadError, QueueFull
 from engine.params import SamplingParams
 from engine.request import FinishReason, Request
+from engine.scheduler import Scheduler
+from engine.step import StepInHand
 from engine.told import Told
 from tests.engine.driving import request
 
@@ -251,6 +253,22 @@ class TestAbort:
         assert inbox.text("writes") == b"01234567"
         assert (1, 20, 20, 20) not in backend.steps
         assert (1, 20) in backend.steps
+
+    async def test_who_goes_while_a_step_is_planned_is_not_computed_for_either(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        backend = ScriptedBackend(TEXT, max_num_batched_tokens=64)
+        in_hand = Scheduler.in_hand
+
+        def too_late(scheduler: Scheduler, batch: Batch) -> StepInHand:
+            inbox.core.abort("long")
+            return in_hand(scheduler, batch)
+
+        monkeypatch.setattr(Scheduler, "in_hand", too_late)
+        async with started(backend) as inbox:
+            inbox.submit(request("long", "x" * 2000))
+            assert (await inbox.last("long")).finish_reason is FinishReason.ABORT
+        assert backend.steps == []
 
     async def test_a_step_that_works_for_others_is_not(self, gate: Gate) -> None:
         backend = ScriptedBackend(TEXT, gate=gate, max_num_batched_tokens=64)
