@@ -21,7 +21,7 @@ class Share:
 
 
 class StepInHand:
-    """For whom a step is being computed, where it reads prompts: others are over soon. Asked on the engine's thread, and
+    """For whom a step is being computed, where it reads prompts: others are over soon. Asked on the engine's thread and
     on the event loop's.
     """
 
