@@ -66,10 +66,10 @@ class LocalEngine:
         spec = request.params.grammar
         if self._family is not None and request.must_call and request.tools:
             spec = await asyncio.to_thread(self._family.must_call, asked, self._tokenizer)
+        elif self._family is not None and spec is not None:
+            spec = await asyncio.to_thread(self._family.keeps_to, spec, asked, request.strict_tools, self._tokenizer)
         elif self._family is not None and request.strict_tools and request.tools:
             spec = await asyncio.to_thread(self._family.may_call, asked, request.strict_tools, self._tokenizer)
-        elif self._family is not None and spec is not None:
-            spec = self._family.keeps_to(spec, asked, self._tokenizer)
         core_request = self._request(
             prompt.token_ids,
             request.params,
@@ -232,10 +232,10 @@ class LocalEngine:
                 "but cannot steer them. Leave strict out.",
                 param="tools",
             )
-        if request.strict_tools and not request.must_call and request.params.grammar is not None:
+        if request.params.grammar is not None and self._family.notation is None:
             raise InvalidRequest(
-                f"An answer cannot keep to {request.params.grammar.param} and to strict functions at once. "
-                "Leave one of them out.",
+                f"{self._info.name} cannot keep its answer to {request.params.grammar.param} and call tools: this "
+                "version reads its calls, but cannot steer them. Leave one of them out.",
                 param="tools",
             )
         if request.must_call and request.params.grammar is not None:

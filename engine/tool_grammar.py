@@ -6,6 +6,7 @@ The families in `engine.parsers` describe theirs by a `CallNotation`; the argume
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -75,8 +76,7 @@ def maybe_tool_calls(
 
     `mark` is what begins the calls; "" where the whole answer is one, which begins as no text does.
     """
-    loose = {"type": "object"}
-    known = [each if each["name"] in strict else {**each, "parameters": loose} for each in functions]
+    known = _loosened(functions, strict)
     text = _Markers(tokenizer)
     calls = [_call(function, notation, text) for function in known]
     more = _more_calls(notation, text, parallel=parallel)
@@ -110,7 +110,38 @@ def after_thought(spec: GrammarSpec, thinking: Thinking, tokenizer: Tokenizer) -
     text = _Markers(tokenizer)
     thought, rules = _thought(thinking, text, is_begun=True)
     before = "\n".join((f"start: {' '.join((*thought, 'answer'))}", *rules))
-    return replace(spec, before=before, marker_ids=spec.marker_ids | text.used_ids)
+    return replace(spec, before=before, schema="", marker_ids=spec.marker_ids | text.used_ids)
+
+
+def calls_or_form(
+    form: GrammarSpec,
+    functions: Sequence[Mapping[str, Any]],
+    strict: Collection[str],
+    notation: CallNotation,
+    tokenizer: Tokenizer,
+    *,
+    parallel: bool = True,
+    thinking: Thinking | None = None,
+    is_thinking: bool = False,
+) -> GrammarSpec:
+    """Calls as of `maybe_tool_calls`, with nothing said before them, or an answer that keeps to `form`."""
+    text = _Markers(tokenizer)
+    known = _loosened(functions, strict)
+    calls = [_call_as_json(each, notation) or _call(each, notation, text) for each in known]
+    more = _more_calls(notation, text, parallel=parallel)
+    thought, rules = _thought(thinking, text, is_begun=is_thinking)
+    before = "\n".join((
+        f"start: {' '.join((*thought, '(calls | answer)'))}",
+        f"calls: {' '.join((*text.rule(notation.opening), 'call', *more, *text.rule(notation.closing)))}",
+        "call: " + "\n    | ".join(calls),
+        *rules,
+    ))
+    return replace(form, before=before, schema="", marker_ids=form.marker_ids | text.used_ids)
+
+
+def _loosened(functions: Sequence[Mapping[str, Any]], strict: Collection[str]) -> list[Mapping[str, Any]]:
+    """Of those that are not strict, the arguments may be any object."""
+    return [each if each["name"] in strict else {**each, "parameters": {"type": "object"}} for each in functions]
 
 
 def _without(notation: CallNotation, mark: str) -> CallNotation:
@@ -127,6 +158,22 @@ def _call(function: Mapping[str, Any], notation: CallNotation, text: _Markers) -
     arguments = json_rule(_object_schema(function.get("parameters")), f"tools[{name}].function.parameters")
     before, after = (part.replace("{name}", name) for part in (notation.before, notation.after))
     return " ".join((*text.rule(before), arguments, *text.rule(after)))
+
+
+def _call_as_json(function: Mapping[str, Any], notation: CallNotation) -> str | None:
+    """Of a notation that is one JSON object with nothing around it: as that, since the form may be one too, and what
+    begins alike must be told apart token by token. None: it is another.
+    """
+    whole = notation.before + "null" + notation.after
+    try:
+        names: list[str] = list(json.loads(whole))
+    except ValueError:
+        return None
+    schema = dict(_object_schema(function.get("parameters")))
+    shared = {key: schema.pop(key) for key in ("$defs", "definitions") if key in schema}    # references lead to the top
+    called: Mapping[str, Any] = {names[0]: {"const": function["name"]}, names[1]: schema}
+    call: dict[str, Any] = {"type": "object", "properties": called, "required": names, "additionalProperties": False}
+    return json_rule(call | shared, f"tools[{function['name']}].function.parameters")
 
 
 def _more_calls(notation: CallNotation, text: _Markers, *, parallel: bool) -> list[str]:

@@ -18,7 +18,7 @@ from engine.parsers.hermes import HermesParser
 from engine.parsers.llama import LlamaParser
 from engine.parsers.mistral import MistralParser
 from engine.parsers.qwen_coder import QwenCoderParser
-from engine.tool_grammar import CallNotation, after_thought, maybe_tool_calls, tool_calls
+from engine.tool_grammar import CallNotation, after_thought, calls_or_form, maybe_tool_calls, tool_calls
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +103,21 @@ class Family:
             is_thinking=self._is_thinking(asked),
         )
 
-    def keeps_to(self, spec: GrammarSpec, asked: Asked, tokenizer: Tokenizer) -> GrammarSpec:
-        """The form of an answer, which begins where a thought has ended."""
+    def keeps_to(
+        self, spec: GrammarSpec, asked: Asked, strict: Collection[str], tokenizer: Tokenizer
+    ) -> GrammarSpec:
+        """The form of an answer, which begins where a thought has ended; or calls, where there is what to call."""
+        if asked.tools and self.notation is not None:
+            return calls_or_form(
+                spec,
+                [tool["function"] for tool in asked.tools],
+                strict,
+                self.notation,
+                tokenizer,
+                parallel=asked.parallel_tool_calls,
+                thinking=self.thinking,
+                is_thinking=self._is_thinking(asked),
+            )
         if self.thinking is None or not self.thinking.is_begun_in(asked.prompt):
             return spec
         return after_thought(spec, self.thinking, tokenizer)

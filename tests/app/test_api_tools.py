@@ -272,13 +272,10 @@ BAD: list[tuple[str, dict[str, Any], str, str]] = [
         "Leave strict out",
     ),
     (
-        "a strict function and a form",
-        {
-            "tools": [{"type": "function", "function": {"name": "f", "strict": True}}],
-            "response_format": {"type": "json_object"},
-        },
+        "a form of one that cannot be held to it beside its calls",
+        {"model": "coder", "response_format": {"type": "json_object"}},
         "tools",
-        "at once",
+        "Leave one of them out",
     ),
     (
         "strict as a word",

@@ -292,6 +292,20 @@ async def test_tools_stand_in_the_prompt_and_calls_come_back(start: Start) -> No
     assert await engine.count_tokens(chat(tools=(tool("get_time"),))) > await engine.count_tokens(chat())
 
 
+@pytest.mark.parametrize(("reply", "text", "calls"), [
+    ('{"b": 1}', '{"b": 1}', []),
+    ('<tool_call>\n{"name": "get_time", "arguments": {"zone": "UTC"}}\n</tool_call>', "", ["get_time"]),
+])
+async def test_with_tools_an_answer_in_a_form_is_the_other_way(
+    start: Start, reply: str, text: str, calls: list[str]
+) -> None:
+    engine = await start(ScriptedBackend(reply, tokenizer=ByteTokenizer(chat_template=HERMES_TEMPLATE)))
+    params = SamplingParams(temperature=0, grammar=json_object(), max_tokens=300)
+    deltas = await all_of(engine.chat(chat(tools=(tool("get_time"),), params=params)))
+    assert "".join(delta.text for delta in deltas) == text
+    assert [piece.name for delta in deltas for piece in delta.tool_calls if piece.id] == calls
+
+
 async def test_without_tools_what_looks_like_a_call_is_text(start: Start) -> None:
     reply = '<tool_call>{"name": "get_time", "arguments": {}}</tool_call>'
     engine = await start(ScriptedBackend(reply, tokenizer=ByteTokenizer(chat_template=HERMES_TEMPLATE)))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import pytest
 
 from engine.backends.scripted_tokenizer import ByteTokenizer
 from engine.errors import InvalidRequest
+from engine.grammar import GrammarSpec, choice, grammar, json_object, json_schema, regex
 from engine.grammar_compiler import GrammarCompiler
 from engine.grammar_matcher import GrammarMatcher
 from engine.parsers import deepseek, hermes, llama, mistral
@@ -266,3 +268,48 @@ def test_the_model_s_own_token_begins_a_call_and_no_text_holds_it() -> None:
     assert not matcher.allows(tokenizer.end_of_turn_id)
     assert takes(matcher, OSLO.removeprefix("<tool_call>"))
     assert matcher.is_complete
+
+
+# Calls that may be made instead of an answer in a form
+
+
+def calls_or(form: GrammarSpec, template: str, strict: Collection[str] = ()) -> GrammarMatcher:
+    family = choose(template)
+    tools = tuple({"type": "function", "function": function} for function in (WEATHER, NOW))
+    assert family is not None
+    return matcher_of(family.keeps_to(form, Asked(tools=tools), strict, BYTES))
+
+
+@pytest.mark.parametrize(("template", "_notation", "written", "_num_calls"), FAMILIES)
+def test_an_answer_is_calls_or_keeps_to_its_form(
+    template: str, _notation: CallNotation, written: str, _num_calls: int
+) -> None:
+    form = json_schema({"type": "object", "properties": {"a": {"const": 1}}, "required": ["a"]})
+    for text in ('{"a": 1}', written):
+        matcher = calls_or(form, template)
+        assert takes(matcher, text)
+        assert matcher.is_complete or matcher.allows(BYTES.end_of_turn_id)
+    for text in ("It is sunny.", '{"a": 2}', f"Let me see.{written}"):
+        assert not takes(calls_or(form, template), text)
+    assert not takes(calls_or(form, template, {"weather"}), written.replace("Oslo", "Bonn"))
+
+
+@pytest.mark.parametrize(("form", "answer"), [
+    (json_object(), '{"b": 2}'), (regex("a+", "x"), "aa"), (choice(["yes", "no"], "x"), "no"),
+    (grammar('root ::= call "!"\ncall ::= "y"', "x"), "y!"), (grammar('start: calls\ncalls: "z"', "x"), "z"),
+])
+def test_rules_of_the_form_and_of_calls_do_not_meet(form: GrammarSpec, answer: str) -> None:
+    for text in (answer, TIME):
+        assert takes(calls_or(form, FAMILIES[0][0]), text)
+
+
+def test_a_call_that_is_one_json_object_keeps_its_references_beside_a_form() -> None:
+    place = {"type": "object", "properties": {"city": {"$ref": "#/$defs/City"}}, "required": ["city"]}
+    tool = {"name": "weather", "parameters": {**place, "$defs": {"City": {"enum": ["Oslo", "Rome"]}}}}
+    family = choose('<|start_header_id|> {"name": function name, "parameters":')
+    assert family is not None
+    asked = Asked(tools=({"type": "function", "function": tool},))
+    call = '{"name": "weather", "parameters": {"city": "Oslo"}}'
+    form = json_schema({"type": "object", "properties": {"b": {"const": 2}}, "required": ["b"]})
+    for text, is_right in ((call, True), (call.replace("Oslo", "Bonn"), False), ('{"b": 2}', True), ("{}", False)):
+        assert takes(matcher_of(family.keeps_to(form, asked, {"weather"}, BYTES)), text) is is_right
