@@ -52,7 +52,7 @@ class GrammarSpec:
     before: str = ""                                # Lark: a rule `start` that ends with `answer`, the source
 
     def __post_init__(self) -> None:
-        if len(self.source) > MAX_SOURCE_CHARS:
+        if len(self.source) + len(self.before) > MAX_SOURCE_CHARS:
             raise _too_large(self.param)
         try:
             self.source.encode()

@@ -99,6 +99,10 @@ class Database:
         """`run` on the caller's own thread, for the command line."""
         return self._call(self._writing, query, *args, **kwargs)
 
+    def read_sync(self, query: Callable[Concatenate[Session, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """`read` on the caller's own thread: it waits for no writer of another process either."""
+        return self._call(self._reading, query, *args, **kwargs)
+
     def version(self) -> int | None:
         """Another number after every commit, of this process or another: what was read under this one still holds.
 

@@ -17,11 +17,14 @@ from store.tables import Model, ModelVersion
 FOLDER_KEY = "data_folder"          # of the system's settings: where it was when the store was last opened
 
 
+def has_moved(session: Session, folder: Path) -> bool:
+    """Whether there is something to follow, or to note for the first time. `folder` is resolved."""
+    return bool(get_of_system(session, FOLDER_KEY) != str(folder))
+
+
 def follow(session: Session, folder: Path) -> int:
-    """`folder` is resolved. How many models and versions of them lead to another place now."""
+    """How many models and versions of them lead to another place now."""
     before = get_of_system(session, FOLDER_KEY)
-    if before == str(folder):
-        return 0
     set_of_system(session, FOLDER_KEY, str(folder))
     if not isinstance(before, str):
         return 0

@@ -103,7 +103,8 @@ class Services:
     def open(cls, settings: Settings, loader: Loader) -> Services:
         """Opens the database, which may raise StoreError; everything else waits for `start`."""
         db = Database.open(settings.database_path)
-        if num_moved := db.run_sync(moving.follow, settings.data_dir.resolve()):
+        folder = settings.data_dir.resolve()
+        if db.read_sync(moving.has_moved, folder) and (num_moved := db.run_sync(moving.follow, folder)):
             log.info("the data folder has moved, and its models with it", count=num_moved)
         changes = Changes()
         disk_cache = DiskCache(settings.data_dir / "cache" / "kv", settings.cache_disk_bytes)

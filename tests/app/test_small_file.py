@@ -69,11 +69,13 @@ def test_nobody_waits_for_a_pipe_in_the_data_folder(tmp_path: Path, monkeypatch:
 @posix
 def test_a_pipe_among_a_model_s_files_is_told(tmp_path: Path) -> None:
     pytest.importorskip("torch")
+    from engine.backends.torch import tokenizer
     from engine.backends.torch.model_config import read_json
 
-    os.mkfifo(tmp_path / "config.json")
-    with pytest.raises(ModelLoadError, match="cannot be read"):
-        read_json(tmp_path / "config.json")
+    for name, read in (("config.json", read_json), ("tokenizer.json", tokenizer._read)):
+        os.mkfifo(tmp_path / name)
+        with pytest.raises(ModelLoadError, match="cannot be read"):
+            read(tmp_path / name)
 
 
 def test_a_description_of_a_cache_that_is_nested_without_end_is_none(tmp_path: Path) -> None:

@@ -313,3 +313,13 @@ def test_a_call_that_is_one_json_object_keeps_its_references_beside_a_form() -> 
     form = json_schema({"type": "object", "properties": {"b": {"const": 2}}, "required": ["b"]})
     for text, is_right in ((call, True), (call.replace("Oslo", "Bonn"), False), ('{"b": 2}', True), ("{}", False)):
         assert takes(matcher_of(family.keeps_to(form, asked, {"weather"}, BYTES)), text) is is_right
+
+
+def test_tools_and_a_form_that_are_too_large_together_are_refused() -> None:
+    names = [f"{'n' * 60}{n}" for n in range(900)]
+    large = {"type": "object", "properties": {name: {"type": "string"} for name in names}}
+    family = choose(FAMILIES[0][0])
+    assert family is not None
+    asked = Asked(tools=({"type": "function", "function": {"name": "f", "parameters": large}},))
+    with pytest.raises(InvalidRequest, match="larger than"):
+        family.keeps_to(json_schema(large), asked, {"f"}, BYTES)

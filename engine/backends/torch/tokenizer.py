@@ -16,6 +16,7 @@ from tokenizers import Tokenizer as Encoder
 
 from engine.errors import ModelLoadError
 from engine.markers import is_marker
+from engine.small_file import read_small
 from engine.tokenizer_config import spelling_of, template_in
 from engine.told import Told
 
@@ -137,7 +138,7 @@ def _read(path: Path) -> str:
     try:
         if path.stat().st_size > MAX_FILE_BYTES:
             raise ModelLoadError(Told("folder-file-large", file=path.name, folder=path.parent.name))
-        return path.read_text(encoding="utf-8")
+        return read_small(path, MAX_FILE_BYTES).decode("utf-8")
     except (OSError, ValueError) as error:
         raise ModelLoadError(
             Told("folder-file-unreadable", file=path.name, folder=path.parent.name, detail=str(error))
