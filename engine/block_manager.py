@@ -152,14 +152,14 @@ class BlockManager:
         first, end = start // self.block_size, sequence.num_computed_tokens // self.block_size
         if not self._prefix_cache:
             return
+        names = self._names(sequence, end) if end > first else []
         for index in range(first, end):
-            content = self._content(sequence, index)
-            known = self._cached.named(content.name)
+            known = self._cached.named(names[index])
             if known is not None and self._num_holders[known] == 0:
                 self._forget_idle(known)
                 known = None
             if known is None:
-                self._make_findable(sequence.block_table[index], content)
+                self._make_findable(sequence.block_table[index], self._content(sequence, index))
         if start < sequence.num_prompt_tokens <= sequence.num_computed_tokens:
             self._publish_end(sequence)
 

@@ -7,16 +7,18 @@ could be tried a token at a time, by what is told of the cache or by the clock.
 
 from __future__ import annotations
 
-from engine.prefix_index import kept_apart, name_of, root_name
+from engine.prefix_index import kept_apart, names_of, root_name
 from engine.request import Request, Sequence
 
 
 def names(sequence: Sequence, num_blocks: int, block_size: int) -> list[int]:
     """Of the first `num_blocks` full blocks. Each is computed once and kept in the sequence."""
     known = sequence.block_hashes
-    while len(known) < num_blocks:
-        start = len(known) * block_size
-        known.append(name_of(parent(sequence, len(known), block_size), sequence.token_ids[start : start + block_size]))
+    num_shared = _num_shared(sequence.request, block_size) or 0
+    while (first := len(known)) < num_blocks:
+        end = num_shared if first < num_shared < num_blocks else num_blocks     # there its names begin anew
+        tokens = sequence.token_ids[first * block_size : end * block_size]
+        known += names_of(parent(sequence, first, block_size), tokens, block_size)
     return known[:num_blocks]
 
 

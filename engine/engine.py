@@ -137,6 +137,7 @@ class EngineMetrics(NamedTuple):
     num_running: int = 0
     num_waiting: int = 0
     num_blocks: int = 0
+    block_size: int = 0                                   # tokens
     num_free_blocks: int = 0                              # cached ones included: they can be had
     num_cached_blocks: int = 0
     held_bytes: int = 0                                   # by now, of what the info's kv_bytes and cache_bytes allow

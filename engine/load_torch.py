@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 from engine.backends.torch.folder import ITEM_BYTES, ModelFolder, read_folder
+from engine.backends.torch.model_config import BLOCK_SIZE
 from engine.backends.torch.other_config import OtherConfig
 from engine.core import EngineCore
 from engine.errors import ModelLoadError, OutOfMemory
@@ -30,7 +31,6 @@ from engine.told import Told
 if TYPE_CHECKING:
     from engine.backends.torch.device import TorchDevice
 
-BLOCK_TOKENS: Final = 16
 NUM_SEQS_ON_GPU: Final = 64             # more at once only wait for memory, which the scheduler knows how to share
 STEP_TOKENS_ON_GPU: Final = 16384       # of prompts, where there is room: with fewer, small models wait for launches
 STEP_TOKENS_ON_CPU: Final = 256
@@ -90,7 +90,7 @@ async def start_torch(
     device = await asyncio.to_thread(choose_device, machine, limits)
     memory_plan = _plan(spec, folder, device, limits)
     _check_way_to(device, spec, folder, machine, limits)
-    block_bytes = folder.kv_bytes_per_token(device.dtype, limits.kv_type) * BLOCK_TOKENS
+    block_bytes = folder.kv_bytes_per_token(device.dtype, limits.kv_type) * BLOCK_SIZE
     core = await _start_core(spec, folder, device, memory_plan, limits, machine, on_share)
     quantisation = (limits.weight_format or folder.format_name).upper()
     kv_bytes = core.info.num_blocks * block_bytes
@@ -104,13 +104,16 @@ async def _start_core(
 ) -> EngineCore:
     from engine.backends.torch.backend import TorchBackend, TorchConfig, load_model  # noqa: PLC0415 - as above
 
-    block_bytes = folder.kv_bytes_per_token(device.dtype, limits.kv_type) * BLOCK_TOKENS
+    block_bytes = folder.kv_bytes_per_token(device.dtype, limits.kv_type) * BLOCK_SIZE
     config = TorchConfig(
         folder=folder.path,
         device=device.name,
         dtype=device.dtype,
         # Running sequences and idle prefixes share one pool: nothing moves between them.
-        num_blocks=max(1, (memory_plan.kv_bytes + memory_plan.cache_bytes) // block_bytes),
+        num_blocks=max(
+            -(-memory_plan.max_model_len // BLOCK_SIZE),
+            (memory_plan.kv_bytes + memory_plan.cache_bytes) // block_bytes,
+        ),
         max_model_len=memory_plan.max_model_len,
         max_num_seqs=memory_plan.max_num_seqs,
         max_num_batched_tokens=_step_tokens(folder, device) + memory_plan.max_num_seqs,

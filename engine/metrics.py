@@ -72,6 +72,7 @@ class EngineCounters:
             num_running=num_running,
             num_waiting=num_waiting,
             num_blocks=blocks.num_blocks,
+            block_size=blocks.block_size,
             num_free_blocks=blocks.num_free_blocks,
             num_cached_blocks=blocks.num_cached_blocks,
             held_bytes=held_bytes,

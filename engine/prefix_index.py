@@ -11,9 +11,9 @@ from __future__ import annotations
 from array import array
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import islice
+from typing import NamedTuple
 
 from engine.errors import EngineFailed
 
@@ -21,9 +21,8 @@ NAME_BYTES = 16         # of blake2b: two different prefixes never share a name,
 MAX_CHILDREN_TRIED = 16     # of those that continue one prefix: what is to be gained is less than a block
 
 
-@dataclass(frozen=True, slots=True)
-class BlockContent:
-    """What a block holds. The tokens may be fewer than fill it."""
+class BlockContent(NamedTuple):
+    """What a block holds. The tokens may be fewer than fill it. A tuple, since a step of prompts makes hundreds."""
 
     name: int
     parent: int                     # name of the block before it, or of the beginning
@@ -61,7 +60,10 @@ class PrefixIndex:
 
     def add(self, block: int, content: BlockContent) -> None:
         self._content_of[block] = content
-        self._children.setdefault(content.parent, OrderedDict())[block] = None
+        siblings = self._children.get(content.parent)
+        if siblings is None:
+            self._children[content.parent] = siblings = OrderedDict()
+        siblings[block] = None
         if len(content.token_ids) == self._block_size:
             self._named[content.name] = block
 
@@ -98,13 +100,28 @@ class PrefixIndex:
             raise EngineFailed("The KV cache's names and blocks disagree.")
 
     def _latest_children(self, parent: int) -> list[int]:
-        return list(islice(reversed(self._children.get(parent, ())), MAX_CHILDREN_TRIED))
+        children = self._children.get(parent)       # most have none
+        return [] if children is None else list(islice(reversed(children), MAX_CHILDREN_TRIED))
 
 
 def name_of(parent: int, token_ids: Iterable[int]) -> int:
     key = parent.to_bytes(NAME_BYTES, "little")
     digest = blake2b(array("I", [*token_ids]).tobytes(), digest_size=NAME_BYTES, key=key).digest()
     return int.from_bytes(digest, "little")
+
+
+def names_of(parent: int, token_ids: list[int], block_size: int) -> list[int]:
+    """`name_of` each of the blocks of this size that these tokens fill, the first of them behind `parent`.
+
+    All in one go: a step of prompts has a thousand, and a GPU waits for them.
+    """
+    tokens = array("I", token_ids)
+    content, width = tokens.tobytes(), block_size * tokens.itemsize
+    name, names = parent.to_bytes(NAME_BYTES, "little"), []
+    for end in range(width, len(content) + 1, width):
+        name = blake2b(content[end - width : end], digest_size=NAME_BYTES, key=name).digest()
+        names.append(int.from_bytes(name, "little"))
+    return names
 
 
 def root_name() -> int:

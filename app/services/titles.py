@@ -33,7 +33,6 @@ from store.tables import Message, MessageRole, MessageStatus, TitleSource
 TITLES_SETTING = "titles"           # of a person: False turns them off
 PRIORITY = 10                       # after everybody's own
 PARAMS = SamplingParams(temperature=0.0, max_tokens=MAX_TITLE_TOKENS, stop=STOP)
-BLOCK_TOKENS = 16                   # the scheduler's
 MAX_PENDING = 200
 
 log = structlog.get_logger(__name__)
@@ -167,4 +166,4 @@ async def _has_room(engine: Engine, request: ChatRequest) -> bool:
     if metrics.num_waiting or metrics.num_running >= engine.info.max_num_seqs:
         return False
     num_tokens = await engine.count_tokens(request) + MAX_TITLE_TOKENS
-    return metrics.num_free_blocks * BLOCK_TOKENS >= 2 * num_tokens
+    return metrics.num_free_blocks * metrics.block_size >= 2 * num_tokens

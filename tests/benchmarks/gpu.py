@@ -23,7 +23,7 @@ import torch
 from engine.backends.scripted_tokenizer import ByteTokenizer
 from engine.backends.torch.backend import LoadedModel, TorchBackend, TorchConfig
 from engine.backends.torch.config import Attention, DecoderConfig, Rope
-from engine.backends.torch.paged_kv import BLOCK_SIZE
+from engine.backends.torch.model_config import BLOCK_SIZE
 from engine.backends.torch.quantised import BITS, Matrix, quantise
 from engine.backends.torch.weights import LayerWeights, Weights
 from engine.core import CoreOutput, EngineCore

@@ -19,7 +19,8 @@ from tokenizers import Tokenizer
 from engine.backends.torch.config import DecoderConfig, read_config
 from engine.backends.torch.decoder import Decoder
 from engine.backends.torch.flat_step import flatten
-from engine.backends.torch.paged_kv import BLOCK_SIZE, PagedKv
+from engine.backends.torch.model_config import BLOCK_SIZE
+from engine.backends.torch.paged_kv import PagedKv
 from engine.backends.torch.quantised import BITS
 from engine.backends.torch.weights import read_weights
 from engine.batch import BatchRow, SamplingInput

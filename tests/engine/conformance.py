@@ -21,7 +21,9 @@ from tests.engine.tiny_gguf import write_tiny_gguf
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """In blocks of 16 tokens. Every back end has a vocabulary of bytes and 32-bit KV: texts are compared exactly."""
+    """In blocks of 16 tokens; torch has half as many of 32. Every back end has a vocabulary of bytes and 32-bit KV:
+    texts are compared exactly.
+    """
 
     num_blocks: int = 64
     max_num_seqs: int = 8
@@ -105,6 +107,7 @@ def torch_cuda(shape: Shape, folder: Path, disk: DiskCache | None = None) -> Bac
 
 def _torch(shape: Shape, folder: Path, *, device: str, dtype: str, **model: Any) -> Backend:
     from engine.backends.torch.backend import TorchBackend, TorchConfig
+    from engine.backends.torch.model_config import BLOCK_SIZE
     from tests.engine.torch.tiny_folder import write_tiny_folder
 
     if not folder.exists():
@@ -114,7 +117,7 @@ def _torch(shape: Shape, folder: Path, *, device: str, dtype: str, **model: Any)
             folder=folder,
             device=device,
             dtype=dtype,
-            num_blocks=shape.num_blocks,
+            num_blocks=shape.num_blocks * shape.block_size // BLOCK_SIZE,
             max_model_len=shape.max_model_len,
             max_num_seqs=shape.max_num_seqs,
             max_num_batched_tokens=shape.max_num_batched_tokens,

@@ -12,7 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from engine.backends.torch.paged_kv import BLOCK_SIZE, PagedKv
+from engine.backends.torch.model_config import BLOCK_SIZE
+from engine.backends.torch.paged_kv import PagedKv
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

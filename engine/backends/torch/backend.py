@@ -21,9 +21,9 @@ from engine.backends.base import BackendInfo, Tokenizer
 from engine.backends.torch.config import DecoderConfig, read_config
 from engine.backends.torch.decoder import AnyDecoder, Decoder
 from engine.backends.torch.flat_step import flatten
-from engine.backends.torch.model_config import ModelConfig
+from engine.backends.torch.model_config import BLOCK_SIZE, ModelConfig
 from engine.backends.torch.operations import CudaOperations, PlainOperations, fits_kernels
-from engine.backends.torch.paged_kv import BLOCK_SIZE, PagedKv
+from engine.backends.torch.paged_kv import PagedKv
 from engine.backends.torch.token_rows import as_far_as_right
 from engine.backends.torch.tokenizer import FolderTokenizer
 from engine.backends.torch.warm_up import warm_up_batches
@@ -119,9 +119,8 @@ class TorchBackend:
             self._is_interrupted = threading.Event()
             self._lengths: dict[int, int] = {}          # tokens with KV, by running slot
             self._info = self._describe(described, model.weights.num_bytes, self._kv.num_bytes)
-            if self._has_kernels:
-                for batch in warm_up_batches(self._info):
-                    self.execute(batch)
+            if self._graphs is not None:
+                self._warm_up(self._decoder, self._kv, self._graphs)
             undo.pop_all()
 
     @property
@@ -184,6 +183,18 @@ class TorchBackend:
         self._close_model()
         if self._device.type == "cuda":
             torch.cuda.empty_cache()
+
+    def _warm_up(self, decoder: AnyDecoder, kv: PagedKv, graphs: GraphDecoder) -> None:
+        """Compile the kernels that a first answer needs, and take its steps: no person waits for that."""
+        from engine.backends.torch.launching import rehearsal  # noqa: PLC0415 - Triton is not everywhere
+
+        with rehearsal(self._device):
+            graphs.rehearse()
+            for batch in warm_up_batches(self._info):
+                if batch.rows and not graphs.takes(batch.rows):
+                    decoder.forward(flatten(batch.rows, self._device, for_kernels=True), kv, self._check)
+        for batch in warm_up_batches(self._info):
+            self.execute(batch)
 
     def _make_decoder(self, model: LoadedModel) -> AnyDecoder:
         described, weights = model.config, model.weights

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from engine.backends.torch import draw_kernels
+from engine.backends.torch.launching import launch
 from engine.backends.torch.token_rows import as_far_as_right
 from engine.batch import BatchRow, SampledToken, SamplingInput
 from engine.draw import uniform_at
@@ -60,17 +61,22 @@ class DeviceSampler:
         rows, size, stride = len(logits), self._vocab_size, draws.stride(0)
         width, parts = triton.next_power_of_2(self._num_groups), (rows, self._num_parts)
         found = self._found[:rows]
-        draw_kernels.group_maxima[parts](logits, self._maxima, size, GROUP=self._group, PART=_PART, num_warps=4)
-        draw_kernels.thresholds[(rows,)](
+        launch(
+            draw_kernels.group_maxima, parts, logits, self._maxima, size, GROUP=self._group, PART=_PART, num_warps=4,
+        )
+        launch(
+            draw_kernels.thresholds, (rows,),
             self._maxima, draws, self._peaks, self._least, self._counters, found, stride, self._num_groups,
             WIDTH=width, COUNT=self._count, CAPACITY=_CAPACITY, num_warps=8,
         )
-        draw_kernels.weigh[parts](
+        launch(
+            draw_kernels.weigh, parts,
             logits, self._peaks, self._least, draws, self._sums, self._counters, found, stride, size,
             GROUP=self._group, PART=_PART, CAPACITY=_CAPACITY, num_warps=4,
         )
         ordered = found.sort(dim=1, descending=True).values
-        draw_kernels.choose[(rows,)](
+        launch(
+            draw_kernels.choose, (rows,),
             logits, self._peaks, draws, self._sums, self._counters, ordered, chosen, said, stride, size,
             self._num_groups, WIDTH=width, GROUP=self._group, CAPACITY=_CAPACITY, num_warps=8,
         )

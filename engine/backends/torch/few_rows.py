@@ -21,6 +21,7 @@ import triton.language as tl
 from torch import Tensor
 
 from engine.backends.torch.kernels import Card, enter
+from engine.backends.torch.launching import launch
 
 MOST_ROWS: Final = 64
 _COLUMNS: Final = 64                # of the residual, whose squares are summed together; rows of weights a program
@@ -223,7 +224,8 @@ class FewRowProducts:
         bias_or_any, next_norm = (matrix if bias is None else bias), (x if next_norm is None else next_norm)
         if rows == 1:
             at_once, width, warps = _one_row_plan(size_in, gates=GATES)
-            _one_row[(triton.cdiv(size_out, at_once),)](
+            launch(
+                _one_row, (triton.cdiv(size_out, at_once),),
                 x, residual.hidden, matrix, bias_or_any, out, next_norm, residual.scaled, self._eps, size_out,
                 SIZE_IN=size_in, ROWS=at_once, WIDTH=width, EVEN=size_out % at_once == 0 and size_in % width == 0,
                 num_warps=warps, **kinds,
@@ -232,7 +234,8 @@ class FewRowProducts:
         at_once = max(16, triton.next_power_of_2(rows))
         plan = _few_rows_plan(rows, size_out, size_in, gates=GATES, adds=ADDS)
         stage_bytes = ((2 if GATES else 1) * _COLUMNS + at_once) * plan.tile_in * matrix.element_size()
-        _few_rows[(triton.cdiv(size_out, _COLUMNS), plan.splits)](
+        launch(
+            _few_rows, (triton.cdiv(size_out, _COLUMNS), plan.splits),
             x, matrix, bias_or_any, out, next_norm, residual.scaled, residual.squares,
             self._partial, self._counters, rows, self._eps, size_out, SIZE_IN=size_in,
             EVEN=size_out % _COLUMNS == 0, AT_ONCE=at_once, TILE_OUT=_COLUMNS,

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from engine.backends.torch.attention import Prompts, Singles, Span
 from engine.backends.torch.decoder import FlatStep
-from engine.backends.torch.paged_kv import BLOCK_SIZE
+from engine.backends.torch.model_config import BLOCK_SIZE
 from engine.batch import BatchRow
 
 ALIGNED_BYTES = 16

@@ -27,7 +27,8 @@ from torch import Tensor
 from engine.backends.torch.decoder import Decoder
 from engine.backends.torch.device_sampler import NUM_FACTS, UNCERTAIN, DeviceSampler, draws_of
 from engine.backends.torch.graph_layers import GraphLayers
-from engine.backends.torch.paged_kv import BLOCK_SIZE, PagedKv
+from engine.backends.torch.model_config import BLOCK_SIZE
+from engine.backends.torch.paged_kv import PagedKv
 from engine.backends.torch.stream import current_stream
 from engine.backends.torch.token_rows import TokenRows, are_next_tokens
 from engine.batch import BatchRow
@@ -142,6 +143,14 @@ class GraphDecoder:
         self._num_known.pop(slot, None)
         for launched in self._ahead[:1]:
             launched.expected.pop(slot, None)
+
+    def rehearse(self) -> None:
+        """Compute the first steps of one or two sequences, as far as `launching.rehearsal` does."""
+        with torch.inference_mode():
+            for kind in self._to_prepare:
+                if kind.size <= 2 and kind.are_each_anothers:
+                    self._bring(TokenRows([], [], []), kind, draws_of([]))
+                    self._step(kind)
 
     def prepare(self) -> bool:
         """Capture one more of the graphs that a step may need. False: there are none left."""
@@ -260,23 +269,21 @@ class GraphDecoder:
 
     def _capture(self, kind: _Kind) -> None:
         begun_s = time.monotonic()
-
-        def step() -> None:
-            self._layers.step(
-                self._inputs[:, : kind.size], self._draws if kind.draws else None,
-                are_each_anothers=kind.are_each_anothers,
-            )
-
         with torch.inference_mode():
             chosen = self._layers.chosen.clone()    # which the step may begin with, and the rehearsal writes over
             stream = torch.cuda.Stream()
             stream.wait_stream(torch.cuda.current_stream())
             with torch.cuda.stream(stream):         # kernels are compiled and libraries warmed up outside of the graph
-                step()
+                self._step(kind)
             torch.cuda.current_stream().wait_stream(stream)
             self._layers.chosen.copy_(chosen)
             graph = torch.cuda.CUDAGraph()
             with torch.cuda.graph(graph, pool=self._pool):
-                step()
+                self._step(kind)
         self._graphs[kind] = self._stream.launcher(graph)
         logger.debug("graph_captured", **kind._asdict(), seconds=round(time.monotonic() - begun_s, 3))
+
+    def _step(self, kind: _Kind) -> None:
+        self._layers.step(
+            self._inputs[:, : kind.size], self._draws if kind.draws else None, are_each_anothers=kind.are_each_anothers
+        )

@@ -14,9 +14,11 @@ from torch import Tensor
 from engine.backends.torch.decoder import Decoder
 from engine.backends.torch.device_sampler import DeviceSampler
 from engine.backends.torch.few_rows import MOST_ROWS, FewRowProducts, Residual
-from engine.backends.torch.kernels import Card, Likeliest, add_norm, enter, linear, rotate_and_write, silu_mul
+from engine.backends.torch.kernels import Card, add_norm, enter, linear, rotate_and_write, silu_mul
+from engine.backends.torch.likeliest_kernel import Likeliest
+from engine.backends.torch.model_config import BLOCK_SIZE
 from engine.backends.torch.paged_attention import PagedAttention, Turning
-from engine.backends.torch.paged_kv import BLOCK_SIZE, PagedKv
+from engine.backends.torch.paged_kv import PagedKv
 from engine.backends.torch.quantised_kernels import product
 from engine.backends.torch.weights import Weights
 

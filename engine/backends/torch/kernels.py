@@ -1,5 +1,6 @@
 """What torch has no fast form of, in Triton: norms, rotation with the cache's writing, one row times a matrix.
-Attention is in paged_attention.py, products of few rows with what stands around them in few_rows.py.
+Attention is in paged_attention.py, products of few rows with what stands around them in few_rows.py, the choice of the
+next token in draw_kernels.py and likeliest_kernel.py.
 
 Tests compare each with plain torch. `GraphLayers` launches them in the CUDA graph of a step, `CudaOperations` one by
 one, where a step has prompts in it.
@@ -18,10 +19,11 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from engine.backends.torch.paged_kv import BLOCK_SIZE, LEAST_SCALE
+from engine.backends.torch.launching import launch
+from engine.backends.torch.model_config import BLOCK_SIZE
+from engine.backends.torch.paged_kv import LEAST_SCALE
 
 MANY_ROWS = 64              # fill the device, though a program has eight heads
-LOGITS_AT_ONCE = 4096
 _SPARE_BYTES = 4096
 
 
@@ -75,7 +77,8 @@ def enter(
     """
     size = embedding.shape[1]
     norm, scaled, squares = left or (hidden, hidden, hidden)
-    _enter[(len(tokens),)](
+    launch(
+        _enter, (len(tokens),),
         tokens, chosen, embedding, factor, hidden, norm, scaled, squares, SIZE=size,
         WIDTH=triton.next_power_of_2(size), LEAVES=left is not None, SUMS=len(squares) if left is not None else 1,
         MOST=squares.shape[1], num_warps=4,
@@ -103,7 +106,8 @@ def add_norm(x: Tensor | None, residual: Tensor, weight: Tensor, out: Tensor, ep
     """`residual` += `x`, where there is one; `out` = its root-mean-square norm times `weight`. All [rows, size]."""
     rows, size = residual.shape
     width = triton.next_power_of_2(size)
-    _add_norm[(rows,)](
+    launch(
+        _add_norm, (rows,),
         residual if x is None else x, residual, weight, out, eps, SIZE=size, WIDTH=width, ADDS=x is not None,
         num_warps=8 if width >= 2048 else 4,
     )
@@ -123,7 +127,7 @@ def _silu_mul(gate_up, out, SIZE, WIDTH: tl.constexpr):
 def silu_mul(gate_up: Tensor, out: Tensor) -> None:
     """`gate_up` [rows, 2 * size] to silu(gate) * up, [rows, size]."""
     rows, size = out.shape
-    _silu_mul[(rows, triton.cdiv(size, 1024))](gate_up, out, size, WIDTH=1024, num_warps=4)
+    launch(_silu_mul, (rows, triton.cdiv(size, 1024)), gate_up, out, size, WIDTH=1024, num_warps=4)
 
 
 @triton.jit
@@ -160,7 +164,8 @@ def matrix_times_vector(
     size_out, size_in = weight.shape
     out = x.new_empty(1, size_out)
     rows = rows_at_once(size_out, size_in)
-    _matrix_times_vector[(triton.cdiv(size_out, rows),)](
+    launch(
+        _matrix_times_vector, (triton.cdiv(size_out, rows),),
         x, weight, x if scales is None else scales, x if bias is None else bias, out, size_out, SIZE_IN=size_in,
         ROWS=rows, WIDTH=width, SCALED=scales is not None, BIASED=bias is not None, num_warps=4,
     )
@@ -256,7 +261,8 @@ def rotate_and_write(
     cos, sin = rotary
     q_weight, k_weight = norms or (cos, cos)
     at_once = 8 if len(qkv) >= MANY_ROWS else 1
-    _rotate_and_write[(len(qkv), triton.cdiv(num_heads + kv_heads, at_once))](
+    launch(
+        _rotate_and_write, (len(qkv), triton.cdiv(num_heads + kv_heads, at_once)),
         qkv, cache, cache if scales is None else scales, blocks, positions, cos, sin, q_weight, k_weight,
         cos.shape[1], eps,
         HEADS=num_heads, KV_HEADS=kv_heads, HEAD=head_dim, BLOCK=BLOCK_SIZE, NORMS=norms is not None, AT_ONCE=at_once,
@@ -290,48 +296,9 @@ def gather(
     """Keys and values [tokens, kv_heads, head_dim] from one layer's cache: `blocks` and `positions` [tokens]."""
     kv_heads, head_dim = cache.shape[1], cache.shape[-1]
     keys, values = (cache.new_empty(len(blocks), kv_heads, head_dim, dtype=dtype) for _ in range(2))
-    _gather[(len(blocks), kv_heads)](
+    launch(
+        _gather, (len(blocks), kv_heads),
         cache, cache if scales is None else scales, blocks, positions, keys, values, KV_HEADS=kv_heads, HEAD=head_dim,
         BLOCK=BLOCK_SIZE, QUANTISED=scales is not None, num_warps=1,
     )
     return keys, values
-
-
-@triton.jit
-def _best_of_part(logits, bests, places, SIZE, PART: tl.constexpr):
-    row = tl.program_id(0)
-    part = tl.program_id(1)
-    at = part * PART + tl.arange(0, PART)
-    values = tl.load(logits + row.to(tl.int64) * SIZE + at, mask=at < SIZE, other=float("-inf"))
-    best, place = tl.max(values, 0, return_indices=True)
-    tl.store(bests + row * tl.num_programs(1) + part, best)
-    tl.store(places + row * tl.num_programs(1) + part, part * PART + place)
-
-
-@triton.jit
-def _best_of_parts(bests, places, out, NUM_PARTS: tl.constexpr, WIDTH: tl.constexpr):
-    row = tl.program_id(0)
-    part = tl.arange(0, WIDTH)
-    values = tl.load(bests + row * NUM_PARTS + part, mask=part < NUM_PARTS, other=float("-inf"))
-    _, best = tl.max(values, 0, return_indices=True)
-    tl.store(out + row, tl.load(places + row * NUM_PARTS + best).to(tl.int64))
-
-
-class Likeliest:
-    """Of float32 logits, where there are so many that one program a row would take longer than all else."""
-
-    def __init__(self, max_rows: int, vocab_size: int, device: torch.device) -> None:
-        self._num_parts = triton.cdiv(vocab_size, LOGITS_AT_ONCE)
-        self._bests = torch.empty(max_rows, self._num_parts, dtype=torch.float32, device=device)
-        self._places = torch.empty(max_rows, self._num_parts, dtype=torch.int32, device=device)
-
-    def __call__(self, logits: Tensor, out: Tensor) -> None:
-        """`out` int64 [rows] = the first place of the highest in each row of `logits` [rows, vocab]."""
-        rows, size = logits.shape
-        _best_of_part[(rows, self._num_parts)](
-            logits, self._bests, self._places, size, PART=LOGITS_AT_ONCE, num_warps=4
-        )
-        _best_of_parts[(rows,)](
-            self._bests, self._places, out, NUM_PARTS=self._num_parts,
-            WIDTH=triton.next_power_of_2(self._num_parts), num_warps=1,
-        )

@@ -13,6 +13,7 @@ from engine.small_file import read_small
 from engine.told import Told
 
 MAX_CONFIG_BYTES: Final = 4 << 20
+BLOCK_SIZE: Final = 32              # tokens: with fewer, Python takes longer to name and count a long prompt's blocks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

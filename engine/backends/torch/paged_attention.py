@@ -17,7 +17,8 @@ import triton.language as tl
 from torch import Tensor
 
 from engine.backends.torch.kernels import Card, turned_heads
-from engine.backends.torch.paged_kv import BLOCK_SIZE
+from engine.backends.torch.launching import launch
+from engine.backends.torch.model_config import BLOCK_SIZE
 
 KEYS_AT_ONCE = 64           # tokens that a program reads in one go: four blocks
 MAX_SPLITS = 16
@@ -194,7 +195,8 @@ class PagedAttention:
         stage_bytes = 2 * KEYS_AT_ONCE * head_dim * max(cache.element_size(), qkv.element_size())
         cos, sin = turning.rotary if turning is not None else (out, out)
         q_weight, k_weight = turning.norms if turning is not None and turning.norms is not None else (out, out)
-        _attend[(kv_heads, splits, rows)](
+        launch(
+            _attend, (kv_heads, splits, rows),
             qkv, cache, cache if scales is None else scales, tables, slots, positions, out, self._partial, self._sums,
             self._counters, tables.shape[1], scale, softcap or 1.0, window or 0, cos, sin, q_weight, k_weight,
             cos.shape[1], 0.0 if turning is None else turning.eps,

@@ -1,6 +1,6 @@
-"""Keys and values of all sequences, in blocks of 16 tokens: a block id is an address, shared blocks lie there once.
+"""Keys and values of all sequences, in blocks of 32 tokens: a block id is an address, shared blocks lie there once.
 
-[num_blocks, kv_heads, 2, 16, head_dim] a layer, so that a block's keys and values of one head are one piece of memory.
+[num_blocks, kv_heads, 2, 32, head_dim] a layer, so that a block's keys and values of one head are one piece of memory.
 With `quantises` they are int8, with one scale for a token's key, and one for its value, of each head: a token is
 written once, whoever comes after it in its block. On the engine's thread.
 """
@@ -13,9 +13,8 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from engine.backends.torch.model_config import ModelConfig
+from engine.backends.torch.model_config import BLOCK_SIZE, ModelConfig
 
-BLOCK_SIZE: Final = 16
 LEAST_SCALE: Final = 2.0 ** -23         # that 16 bits tell from 0
 
 
@@ -36,7 +35,7 @@ class PagedKv:
         return sum(part.nbytes for part in (*self.layers, *self._scales))
 
     def scales(self, layer: int) -> Tensor | None:
-        """float16 [num_blocks, kv_heads, 2, 16], by which its numbers are multiplied. None: they are what they say."""
+        """float16 [num_blocks, kv_heads, 2, 32], by which its numbers are multiplied. None: they are what they say."""
         return self._scales[layer] if self._scales else None
 
     def write(self, layer: int, blocks: Tensor, positions: Tensor, keys: Tensor, values: Tensor) -> None:
@@ -54,11 +53,11 @@ class PagedKv:
         return keys[0, :, :num_tokens], values[0, :, :num_tokens]
 
     def read_all(self, layer: int, tables: Tensor) -> tuple[Tensor, Tensor]:
-        """As `read`, of several sequences, `tables` [rows, blocks]: each [rows, kv_heads, blocks * 16, head_dim]."""
+        """As `read`, of several sequences, `tables` [rows, blocks]: each [rows, kv_heads, blocks * 32, head_dim]."""
         pieces, scales = self.layers[layer][tables], self.scales(layer)
         if scales is not None:
             pieces = (pieces * scales[tables][..., None].float()).to(self._dtype)
-        pieces = pieces.permute(3, 0, 2, 1, 4, 5)                   # [2, rows, kv_heads, blocks, 16, head_dim]
+        pieces = pieces.permute(3, 0, 2, 1, 4, 5)                   # [2, rows, kv_heads, blocks, 32, head_dim]
         keys, values = pieces.reshape(2, len(tables), pieces.shape[2], -1, pieces.shape[-1])
         return keys, values
 

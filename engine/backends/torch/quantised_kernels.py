@@ -16,6 +16,7 @@ import triton.language as tl
 from torch import Tensor
 
 from engine.backends.torch.kernels import linear, matrix_times_vector, rows_at_once
+from engine.backends.torch.launching import launch
 from engine.backends.torch.quantised import LARGEST_FP8, PACKED_TOGETHER, Matrix, Quantised
 
 MOST_FEW_ROWS: Final = 128          # with more, arithmetic takes longer than reading; then it is cuBLAS's
@@ -178,12 +179,14 @@ def few_rows(x: Tensor, matrix: Quantised, bias: Tensor | None = None) -> Tensor
     grid = triton.cdiv(size_out, tile_out), triton.cdiv(rows, tile_rows)
     bias_or_any, options = (x if bias is None else bias), {"BIASED": bias is not None, "num_warps": 4, "num_stages": 3}
     if matrix.zeros is None:
-        _few_rows_8[grid](
+        launch(
+            _few_rows_8, grid,
             x, matrix.values, matrix.scales, bias_or_any, out, rows, size_out, SIZE_IN=size_in, TILE_ROWS=tile_rows,
             TILE_OUT=tile_out, TILE_IN=tile_in, **options,
         )
     else:
-        _few_rows_4[grid](
+        launch(
+            _few_rows_4, grid,
             x, matrix.values, matrix.scales, matrix.zeros, bias_or_any, out, rows, size_out, SIZE_IN=size_in,
             GROUP=matrix.group_size, TILE_ROWS=tile_rows, TILE_OUT=tile_out, BLOCKS=tile_in // PACKED_TOGETHER,
             HALF=_HALF, **options,
@@ -197,7 +200,8 @@ def _one_row(x: Tensor, matrix: Quantised, bias: Tensor | None) -> Tensor:
         width = min(2048, triton.next_power_of_2(size_in))
         return matrix_times_vector(x, matrix.values, bias, matrix.scales, width=width)
     out, at_once = x.new_empty(1, size_out), rows_at_once(size_out, size_in)
-    _one_row_4[(triton.cdiv(size_out, at_once),)](
+    launch(
+        _one_row_4, (triton.cdiv(size_out, at_once),),
         x, matrix.values, matrix.scales, matrix.zeros, x if bias is None else bias, out, size_out, SIZE_IN=size_in,
         GROUP=matrix.group_size, ROWS=at_once, BLOCKS=32 if size_in >= 4096 else 8, HALF=_HALF,
         BIASED=bias is not None, num_warps=4,
@@ -208,7 +212,8 @@ def _one_row(x: Tensor, matrix: Quantised, bias: Tensor | None) -> Tensor:
 def plain_of_4(matrix: Quantised, dtype: torch.dtype) -> Tensor:
     rows, size_in = matrix.shape
     out = torch.empty(rows, size_in, dtype=dtype, device=matrix.values.device)
-    _plain_of_4[(rows, triton.cdiv(size_in, 2 * _HALF * 16))](
+    launch(
+        _plain_of_4, (rows, triton.cdiv(size_in, 2 * _HALF * 16)),
         matrix.values, matrix.scales, matrix.zeros, out, size_in, matrix.group_size, HALF=_HALF, BLOCKS=16
     )
     return out
@@ -219,7 +224,7 @@ def _fp8_product(x: Tensor, matrix: Quantised, bias: Tensor | None) -> Tensor:
     values = torch.empty(rows, size_in, dtype=torch.float8_e4m3fn, device=x.device)
     scales = torch.empty(rows, 1, dtype=torch.float32, device=x.device)
     width = triton.next_power_of_2(size_in)
-    _rows_to_fp8[(rows,)](x, values, scales, SIZE=size_in, WIDTH=width, LARGEST=LARGEST_FP8, num_warps=8)
+    launch(_rows_to_fp8, (rows,), x, values, scales, SIZE=size_in, WIDTH=width, LARGEST=LARGEST_FP8, num_warps=8)
     out = torch._scaled_mm(
         values, matrix.values.T, scale_a=scales, scale_b=matrix.scales.view(1, -1), out_dtype=x.dtype
     )

@@ -19,8 +19,9 @@ from torch import Tensor
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 
 from engine.backends.torch.flat_step import flatten
+from engine.backends.torch.model_config import BLOCK_SIZE
 from engine.backends.torch.other_config import OtherConfig
-from engine.backends.torch.paged_kv import BLOCK_SIZE, PagedKv
+from engine.backends.torch.paged_kv import PagedKv
 from engine.backends.torch.transformers_decoder import ATTENTION_NAME, TransformersDecoder
 from engine.batch import BatchRow, SamplingInput
 from engine.errors import ModelLoadError

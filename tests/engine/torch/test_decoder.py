@@ -12,7 +12,8 @@ import transformers
 from engine.backends.torch.attention import Span
 from engine.backends.torch.config import DecoderConfig, read_config
 from engine.backends.torch.decoder import Decoder, FlatStep
-from engine.backends.torch.paged_kv import BLOCK_SIZE, PagedKv
+from engine.backends.torch.model_config import BLOCK_SIZE
+from engine.backends.torch.paged_kv import PagedKv
 from engine.backends.torch.weights import read_weights
 
 SIZES: dict[str, Any] = {

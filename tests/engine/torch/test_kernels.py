@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from importlib import import_module
 
 import pytest
 import torch
 
 from engine.backends.torch.attention import Span, attend_paged
 from engine.backends.torch.config import Attention, DecoderConfig, Rope
-from engine.backends.torch.paged_kv import BLOCK_SIZE, PagedKv
+from engine.backends.torch.model_config import BLOCK_SIZE
+from engine.backends.torch.paged_kv import PagedKv
 from engine.backends.torch.quantised import Quantised, quantise
 from engine.backends.torch.rope import rotary_tables, turn
 
@@ -19,6 +21,8 @@ if not torch.cuda.is_available() and os.environ.get("TRITON_INTERPRET") != "1":
     pytest.skip("kernels need CUDA, or Triton's interpreter", allow_module_level=True)
 
 from engine.backends.torch import few_rows, kernels, paged_attention, quantised_kernels
+from engine.backends.torch.launching import rehearsal
+from engine.backends.torch.likeliest_kernel import Likeliest
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 DTYPE = torch.bfloat16 if DEVICE.type == "cuda" else torch.float32
@@ -32,6 +36,26 @@ CONFIG = DecoderConfig(
 
 def _random(*shape: int) -> torch.Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(sum(shape))).to(DEVICE, DTYPE)
+
+
+@pytest.mark.skipif(DEVICE.type != "cuda", reason="the interpreter compiles nothing")
+def test_what_is_rehearsed_is_compiled_and_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled: list[str] = []
+    hooks = import_module("triton").knobs.runtime
+    monkeypatch.setattr(hooks, "jit_post_compile_hook", lambda **facts: compiled.append(facts["fn"].name))
+    x, residual, weight = _random(5, 1000), _random(5, 1000), _random(1000)     # of a size that no other test has
+    before, out = residual.clone(), torch.full_like(x, 7.0)
+    with rehearsal(DEVICE):
+        kernels.add_norm(x, residual, weight, out, 1e-5)
+        kernels.silu_mul(_random(5, 2000), out)
+        torch.cuda.synchronize()
+        assert torch.equal(residual, before)
+        assert (out == 7.0).all()
+    num_compiled = len(compiled)
+    kernels.add_norm(x, residual, weight, out, 1e-5)
+    assert not torch.equal(residual, before)
+    assert num_compiled >= 1
+    assert len(compiled) == num_compiled
 
 
 @pytest.mark.parametrize("size", [96, 256, 4096])
@@ -112,7 +136,7 @@ def test_the_likeliest_of_many() -> None:
     logits = torch.randn(3, 9001, generator=torch.Generator().manual_seed(4)).to(DEVICE)
     logits[1, [77, 5000]] = 9.0                         # the first of two that are alike
     out = torch.zeros(3, dtype=torch.int64, device=DEVICE)
-    kernels.Likeliest(4, 9001, DEVICE)(logits, out)
+    Likeliest(4, 9001, DEVICE)(logits, out)
     assert out.tolist() == [int(logits[0].argmax()), 77, int(logits[2].argmax())]
 
 

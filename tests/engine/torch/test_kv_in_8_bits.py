@@ -13,7 +13,8 @@ import torch
 
 from engine.backends.torch.backend import TorchBackend, TorchConfig
 from engine.backends.torch.folder import read_folder
-from engine.backends.torch.paged_kv import BLOCK_SIZE, PagedKv
+from engine.backends.torch.model_config import BLOCK_SIZE
+from engine.backends.torch.paged_kv import PagedKv
 from engine.load import LoadLimits, ModelSpec, load_engine
 from engine.memory import OwnLimits
 from engine.params import SamplingParams
