@@ -8,6 +8,7 @@ from hashlib import blake2b
 import pytest
 
 from engine.block_manager import BlockManager, Prefix
+from engine.block_names import names
 from engine.errors import EngineFailed
 from engine.request import Sequence
 from tests.engine.driving import request
@@ -274,3 +275,14 @@ def test_a_lost_block_is_noticed() -> None:
     sequence.block_table.pop()
     with pytest.raises(EngineFailed, match="lost count"):
         blocks.check_integrity([sequence])
+
+
+@pytest.mark.parametrize("num_shared_tokens", [0, 5, 8, 40])
+def test_blocks_have_the_same_names_whether_they_are_named_together_or_one_by_one(num_shared_tokens: int) -> None:
+    together, single = (
+        Sequence.of(request("r", "aaaabbbbccccdddde", cache_key="ann", num_shared_tokens=num_shared_tokens))
+        for _ in range(2)
+    )
+    one_by_one = [names(single, number, 4)[-1] for number in range(1, 5)]
+    assert names(together, 4, 4) == one_by_one
+    assert len(set(one_by_one)) == 4
