@@ -2,8 +2,9 @@
 minute or two.
 
 The starter model, dequantised and run by torch in 32 bits, against itself in each format: Kullback-Leibler divergence
-of the next tokens over a text of English prose, and how often both find the same token likeliest. Speed is measured on
-a GPU: `python -m tests.benchmarks.gpu --weights FORMAT`.
+of the next tokens over a text of English prose, and how often both find the same token likeliest. GPTQ and AWQ are
+the forms, of weights rounded to the nearest; their own tools choose better ones. Speed is measured on a GPU:
+`python -m tests.benchmarks.gpu --weights FORMAT`.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from engine.divergence import DivergenceMeter
 from engine.params import SamplingParams
 from tests.benchmarks.cpu.servers import model_path
 from tests.engine.torch.dequantised import write_dequantised
+from tests.engine.torch.packed_checkpoint import FORMATS, write_packed
 
 YARDSTICK = Path(__file__).resolve().parents[2] / "engine" / "yardstick.txt"
 NUM_TOKENS = 1024
@@ -52,13 +54,15 @@ def logits_of(
 
 def main() -> None:
     with tempfile.TemporaryDirectory(prefix="inglenook-bench-") as scratch:
-        folder = write_dequantised(model_path(), Path(scratch))
+        folder = write_dequantised(model_path(), Path(scratch) / "plain")
         tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         token_ids = tokenizer.encode(YARDSTICK.read_text(encoding="utf-8")).ids[:NUM_TOKENS]
         original, num_bytes = logits_of(folder, None, token_ids)
         print(f"{model_path().stem}, dequantised, torch {torch.__version__}, {len(token_ids)} tokens of prose")
-        for name, weight_format in [*zip(BITS, BITS, strict=True), ("kv", None)]:
-            other, num_bytes_of_it = logits_of(folder, weight_format, token_ids, quantises_kv=name == "kv")
+        kinds: list[tuple[str, Path, str | None]] = [(kind, folder, kind) for kind in BITS]
+        kinds += [(method, write_packed(folder, Path(scratch) / method, method), None) for method in FORMATS]
+        for name, its_folder, weight_format in [*kinds, ("kv", folder, None)]:
+            other, num_bytes_of_it = logits_of(its_folder, weight_format, token_ids, quantises_kv=name == "kv")
             meter = DivergenceMeter()
             meter.add(original, other)
             result = meter.result()

@@ -16,6 +16,7 @@ from engine.backends.torch.folder import read_folder
 from engine.backends.torch.quantised import Quantised, joined, packed, product, quantise, unpacked
 from engine.backends.torch.weights import Weights
 from engine.errors import ModelLoadError
+from tests.engine.torch.packed_checkpoint import FORMATS, packed_tensors, words
 from tests.engine.torch.tiny_folder import write_tiny_folder
 
 ERRORS = {"fp8": 0.03, "int8": 0.012, "int4": 0.12}       # of a random matrix, relative
@@ -85,14 +86,6 @@ def test_parts_joined_are_the_whole(kind: str, monkeypatch: pytest.MonkeyPatch) 
 # --- GPTQ and AWQ -----------------------------------------------------------------------------------------------------
 
 
-def _words(numbers: torch.Tensor, order: tuple[int, ...] = tuple(range(8))) -> torch.Tensor:
-    """[rows, columns] of 0 to 15 to int32 [rows, columns / 8], as the formats' own tools pack them."""
-    eights = numbers.view(len(numbers), -1, 8).long()
-    words = sum(eights[..., place] << 4 * bits for bits, place in enumerate(order))
-    assert isinstance(words, torch.Tensor)
-    return torch.where(words >= 1 << 31, words - (1 << 32), words).to(torch.int32)
-
-
 def _checkpoint(method: str, size_in: int, size_out: int, group: int, *, seed: int = 0) -> dict[str, torch.Tensor]:
     """Tensors by the ends of their names, and "plain" [out, in], which they stand for."""
     chance = torch.Generator().manual_seed(seed)
@@ -101,18 +94,7 @@ def _checkpoint(method: str, size_in: int, size_out: int, group: int, *, seed: i
     scales = (torch.rand(size_in // group, size_out, generator=chance) * 0.02 + 0.01).half()
     rows = torch.arange(size_in) // group
     plain = (numbers - zeros[rows]).float() * scales[rows].float()
-    if method == "gptq":
-        words = {".qweight": _words(numbers.T.contiguous()).T.contiguous(), ".qzeros": _words(zeros - 1)}
-    else:
-        order = (0, 2, 4, 6, 1, 3, 5, 7)
-        words = {".qweight": _words(numbers, order), ".qzeros": _words(zeros, order)}
-    return words | {".scales": scales, ".g_idx": rows.to(torch.int32), "plain": plain.T.contiguous()}
-
-
-FORMATS = {
-    "gptq": {"quant_method": "gptq", "bits": 4, "group_size": 64},
-    "awq": {"quant_method": "awq", "bits": 4, "group_size": 64, "version": "gemm"},
-}
+    return packed_tensors(method, numbers, zeros, scales) | {"plain": plain.T.contiguous()}
 
 
 @pytest.mark.parametrize("group", [128, 64, 32])
@@ -129,7 +111,7 @@ def test_gptq_in_another_order_of_its_inputs_is_kept_plain() -> None:
     tensors = _checkpoint("gptq", 128, 16, 64)
     order = torch.randperm(128, generator=torch.Generator().manual_seed(1))
     numbers = torch.randint(0, 16, (128, 16), generator=torch.Generator().manual_seed(2))
-    tensors |= {".g_idx": order.to(torch.int32) // 64, ".qweight": _words(numbers.T.contiguous()).T.contiguous()}
+    tensors |= {".g_idx": order.to(torch.int32) // 64, ".qweight": words(numbers.T.contiguous()).T.contiguous()}
     made = read_matrix(tensors.get, CheckpointFormat.of(FORMATS["gptq"]), torch.float32)
     zeros = _checkpoint_zeros(tensors)
     wanted = ((numbers - zeros[order // 64]).float() * tensors[".scales"][order // 64].float()).T
