@@ -16,8 +16,9 @@ from app.services.model_settings import ModelSettings
 from app.services.models import ModelEntry
 from engine.engine import Engine
 from ui.components.dialog import ask, show_problem
-from ui.components.elements import icon_button, menu, menu_item, menu_link, tag
+from ui.components.elements import menu_item, menu_link, tag
 from ui.components.engine_figures import EngineFigures
+from ui.components.row_menu import RowMenu
 from ui.components.tags import Tags
 from ui.components.text import live, put
 from ui.language import FORESEEN, in_words, t, told
@@ -56,7 +57,7 @@ class ModelRow:
         self._figures: EngineFigures | None = None
         self._told = ""
         self._pill_kind = ""
-        self._menu: list[str] = []
+        self._offered: list[str] = []           # in its menu
         with tag("div", "nk-mrow") as self._row:
             with tag("div"):
                 with tag("span", "nk-name"):
@@ -74,7 +75,7 @@ class ModelRow:
                 with self._action:
                     self._spin = tag("span", "nk-spin")
                     self._word = live("span")
-                self._more = icon_button("ellipsis", t("model-more", model=entry.model.name))
+                self._menu = RowMenu(t("model-more", model=entry.model.name), self._fill_menu)
             self._figures_place = tag("div", "nk-contents")
             self._reason = tag("div", "nk-reason")
         self.show(entry)
@@ -101,7 +102,10 @@ class ModelRow:
         put(self._backend, status.info.backend if status.info else "–")
         put(self._device, t("model-device", device=status.info.device.upper()) if status.info else "")
         self._show_figures()
-        self._show_menu()
+        offered = self._offers()
+        if offered != self._offered:
+            self._offered = offered
+            self._menu.renew()
 
     def tick(self) -> None:
         """What a loaded model does changes with each of its steps, which nobody announces."""
@@ -162,25 +166,20 @@ class ModelRow:
 
     # --- its menu -----------------------------------------------------------------------------------------------------
 
-    def _show_menu(self) -> None:
-        """Made anew where something else can be done now, and then it is closed: it was chosen from."""
+    def _offers(self) -> list[str]:
         model = self._entry.model
         is_pinned = ModelSettings.of(model).is_pinned
-        due = [
+        return [
             *([] if self._is_alone else ["details"]),
             *([] if model.embeds else ["bench"]),
             *([] if model.is_default or model.embeds else ["default"]),
             "unpin" if is_pinned else "pin",
             *([] if model.is_starter else ["remove"]),
         ]
-        if due == self._menu:
-            return
-        self._menu = due
-        for child in list(self._more.default_slot.children)[1:]:        # the first is its icon
-            child.delete()
-        with self._more, menu("bottom right", "top right"):
-            for name in due:
-                self._item(name)
+
+    def _fill_menu(self) -> None:
+        for name in self._offered:
+            self._item(name)
 
     def _item(self, name: str) -> None:
         match name:

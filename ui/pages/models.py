@@ -29,7 +29,7 @@ from ui.models.row import ModelRow
 from ui.refreshing import show_changes
 from ui.words import size
 
-NUM_SHOWN = 25      # of those that only lie on the disk, until all are asked for: a page with 200 opens as quickly
+NUM_SHOWN = 16      # of those that only lie on the disk, until all are asked for: a page with 200 opens as quickly
 
 
 async def models_page(services: Services, request: Request) -> bool:

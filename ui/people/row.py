@@ -9,7 +9,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from store.tables import User, UserRole
-from ui.components.elements import icon, icon_button, menu, menu_item, tag
+from ui.components.elements import icon, menu_item, tag
+from ui.components.row_menu import RowMenu
 from ui.components.tags import Tags
 from ui.components.text import live, put
 from ui.language import t
@@ -31,7 +32,7 @@ class PersonRow:
         self._user = user
         self._acts = acts
         self._is_own = is_own
-        self._menu: tuple[UserRole, bool] | None = None
+        self._offered_to = user.role, user.is_active
         with tag("div", "nk-person", role="listitem") as self._row:
             tag("span", "nk-avatar", initials(user.name), aria_hidden="true")
             with tag("div", "nk-person-who"):
@@ -45,7 +46,7 @@ class PersonRow:
                 with tag("a", "nk-ib", href="/settings", aria_label=label, title=label):
                     icon("settings")
             else:
-                self._more = icon_button("ellipsis", t("people-more", name=user.name))
+                self._menu = RowMenu(t("people-more", name=user.name), self._fill_menu)
         self.show(user)
 
     def show(self, user: User) -> None:
@@ -57,30 +58,23 @@ class PersonRow:
             *(["people-you"] if self._is_own else []),
         ]
         self._tags.show(due)
-        if not self._is_own:
-            self._show_menu()
+        if not self._is_own and self._offered_to != (user.role, user.is_active):
+            self._offered_to = user.role, user.is_active
+            self._menu.renew()
 
     def delete(self) -> None:
         self._row.delete()
 
-    def _show_menu(self) -> None:
-        """Made anew where something else can be done now, and then it is closed: it was chosen from."""
-        is_admin, is_active = self._user.role is UserRole.ADMIN, self._user.is_active
-        if self._menu == (self._user.role, is_active):
-            return
-        self._menu = (self._user.role, is_active)
-        for child in list(self._more.default_slot.children)[1:]:        # the first is its icon
-            child.delete()
-        with self._more, menu("bottom right", "top right"):
-            self._item("people-password", "key-round", self._acts.set_password)
-            role = "people-unmake-admin" if is_admin else "people-make-admin"
-            self._item(role, "shield", self._acts.change_role)
-            if is_active:
-                self._item("people-disable", "lock", self._acts.change_active)
-            else:
-                self._item("people-enable", "circle-check", self._acts.change_active)
-            tag("hr")
-            self._item("people-delete", "trash-2", self._acts.delete, classes="danger")
+    def _fill_menu(self) -> None:
+        self._item("people-password", "key-round", self._acts.set_password)
+        role = "people-unmake-admin" if self._user.role is UserRole.ADMIN else "people-make-admin"
+        self._item(role, "shield", self._acts.change_role)
+        if self._user.is_active:
+            self._item("people-disable", "lock", self._acts.change_active)
+        else:
+            self._item("people-enable", "circle-check", self._acts.change_active)
+        tag("hr")
+        self._item("people-delete", "trash-2", self._acts.delete, classes="danger")
 
     def _item(self, name: str, icon_name: str, act: Act, *, classes: str = "") -> None:
         menu_item(t(name), icon_name, classes=classes).on("click", lambda: act(self._user), args=[])
