@@ -54,7 +54,7 @@ class GraphLayers:
         self._sampler = sampler
         self._find_best = Likeliest(max_rows, config.vocab_size, device)
         card = Card.of(device)
-        self._attend = PagedAttention(max_rows, config.num_heads, kv_heads, head_dim, card, device)
+        self._attend = PagedAttention(config.num_heads, kv_heads, head_dim, card, device)
         is_plain = _is_plain(weights)
         self._few = FewRowProducts(config.hidden_size, config.norm_eps, card, device) if is_plain else None
         self._residual = Residual.empty(config.hidden_size, dtype, device) if is_plain else None

@@ -35,7 +35,7 @@ def rehearsal(device: torch.device) -> Iterator[None]:
     """
     num_threads = min(MAX_THREADS, os.cpu_count() or 1)
     with (
-        ThreadPoolExecutor(num_threads, "kernels", torch.cuda.set_device, (device,)) as threads,
+        ThreadPoolExecutor(num_threads, "kernels", torch.cuda.set_device, (device.index or 0,)) as threads,
         triton.AsyncCompileMode(_ReadyToRun(threads)),
     ):
         token = _is_rehearsal.set(True)

@@ -193,7 +193,5 @@ class CudaOperations(PlainOperations):
             from engine.backends.torch.paged_attention import PagedAttention  # noqa: PLC0415
 
             card, config = Card.of(device), self._config
-            self._attention = PagedAttention(
-                card.num_processors, config.num_heads, config.num_kv_heads, config.head_dim, card, device
-            )
+            self._attention = PagedAttention(config.num_heads, config.num_kv_heads, config.head_dim, card, device)
         return self._attention

@@ -22,6 +22,7 @@ from engine.backends.torch.model_config import BLOCK_SIZE
 
 KEYS_AT_ONCE = 64           # tokens that a program reads in one go: four blocks
 MAX_SPLITS = 16
+PROGRAMS_A_PROCESSOR = 4    # where there are fewer, one for a long text keeps the device waiting
 
 
 @triton.jit(do_not_specialize=["table_width"])
@@ -166,20 +167,17 @@ class Turning:
 
 
 class PagedAttention:
-    """Of single tokens. A long sequence's keys are split over programs, where there are too few sequences to fill
-    the device; the last of them joins the parts.
+    """Of single tokens. A sequence's keys are split over programs, where there are too few sequences to keep the device
+    busy to the end; the last of them joins the parts.
     """
 
-    def __init__(
-        self, max_rows: int, num_heads: int, num_kv_heads: int, head_dim: int, card: Card, device: torch.device
-    ) -> None:
+    def __init__(self, num_heads: int, num_kv_heads: int, head_dim: int, card: Card, device: torch.device) -> None:
         self._num_heads = num_heads
         self._card = card
-        # A row more than these is never split, since one head of each fills the device.
-        most_split = min(max_rows, card.num_processors)
-        self._partial = torch.empty(most_split * num_heads * MAX_SPLITS * head_dim, dtype=torch.float32, device=device)
-        self._sums = torch.empty(most_split * num_heads * MAX_SPLITS * 2, dtype=torch.float32, device=device)
-        self._counters = torch.zeros(most_split * num_kv_heads, dtype=torch.int32, device=device)
+        most_programs, group = PROGRAMS_A_PROCESSOR * card.num_processors, num_heads // num_kv_heads
+        self._partial = torch.empty(most_programs * group * head_dim, dtype=torch.float32, device=device)
+        self._sums = torch.empty(most_programs * group * 2, dtype=torch.float32, device=device)
+        self._counters = torch.zeros(most_programs, dtype=torch.int32, device=device)
 
     def __call__(
         self, qkv: Tensor, cache: Tensor, tables: Tensor, slots: Tensor, positions: Tensor, out: Tensor, *,
@@ -209,6 +207,8 @@ class PagedAttention:
 
     def _plan(self, rows: int, kv_heads: int) -> tuple[int, int, int]:
         """(splits, warps, stages), as they were fastest on one H200."""
-        wanted = 2 * self._card.num_processors // (rows * kv_heads)
-        splits = min(MAX_SPLITS, 1 << (wanted.bit_length() - 1)) if wanted > 1 else 1
-        return splits, 4 if splits > 1 else 2, 3 if splits == MAX_SPLITS else 4
+        wanted = PROGRAMS_A_PROCESSOR * self._card.num_processors // (rows * kv_heads)
+        if wanted < 2:
+            return 1, 2, 4
+        is_alone = rows * kv_heads * MAX_SPLITS <= self._card.num_processors
+        return min(MAX_SPLITS if is_alone else MAX_SPLITS // 2, 1 << (wanted.bit_length() - 1)), 4, 2

@@ -45,7 +45,7 @@ def test_what_is_rehearsed_is_compiled_and_not_run(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(hooks, "jit_post_compile_hook", lambda **facts: compiled.append(facts["fn"].name))
     x, residual, weight = _random(5, 1000), _random(5, 1000), _random(1000)     # of a size that no other test has
     before, out = residual.clone(), torch.full_like(x, 7.0)
-    with rehearsal(DEVICE):
+    with rehearsal(torch.device(DEVICE.type)):
         kernels.add_norm(x, residual, weight, out, 1e-5)
         kernels.silu_mul(_random(5, 2000), out)
         torch.cuda.synchronize()
@@ -225,9 +225,9 @@ def test_a_token_a_sequence_is_turned_written_and_attended_as_in_plain_torch(
     kernels.rotate_and_write(
         qkv, paged.layers[0], blocks, where[2], (cos, sin), weights, num_heads=heads, eps=1e-5, scales=paged.scales(0)
     )
-    for processors in (1, 132):         # one program a head, and keys split over many
+    for processors in (1, 5, 132):      # one program a head, and keys split over many
         card = replace(CARD, num_processors=processors)
-        attend = paged_attention.PagedAttention(len(lengths), heads, kv_heads, dim, card, DEVICE)
+        attend = paged_attention.PagedAttention(heads, kv_heads, dim, card, DEVICE)
         attend(
             qkv, paged.layers[0], *where, out, scale=0.125, softcap=softcap, window=window, scales=paged.scales(0)
         )
@@ -245,12 +245,12 @@ def _turns_too(
 ) -> None:
     tables, slots, positions = where
     heads, kv_heads, dim = CONFIG.num_heads, CONFIG.num_kv_heads, CONFIG.head_dim
-    for processors in (1, 132):
+    for processors in (1, 5, 132):
         cache, out = kv.layers[0].clone(), torch.empty(len(qkv), heads * dim, dtype=DTYPE, device=DEVICE)
         for slot, position in zip(slots.tolist(), positions.tolist(), strict=True):
             cache[tables[slot, position // BLOCK_SIZE], :, :, position % BLOCK_SIZE] = 7.0      # to be written
         card = replace(CARD, num_processors=processors)
-        attend = paged_attention.PagedAttention(len(qkv), heads, kv_heads, dim, card, DEVICE)
+        attend = paged_attention.PagedAttention(heads, kv_heads, dim, card, DEVICE)
         for _ in range(2):              # what counts the parts begins anew by itself
             attend(
                 qkv, cache, tables, slots, positions, out, scale=0.125, softcap=softcap, window=window,
