@@ -36,73 +36,73 @@ class CallNotation:
     closing: str = ""              # after the last
 
 
-def tool_calls(
-    functions: Sequence[Mapping[str, Any]],
-    notation: CallNotation,
-    tokenizer: Tokenizer,
-    *,
-    parallel: bool = True,
-    thinking: Thinking | None = None,
-    is_thinking: bool = False,
-) -> GrammarSpec:
-    """At least one call of one of `functions`, OpenAI's {"name": …, "parameters": {…}}; with `parallel`, maybe more.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCalls:
+    """Calls of these functions, each OpenAI's {"name": …, "parameters": {…}}, as one model writes them.
 
     A thought may come first where the model can think, and comes where the prompt has begun it (`is_thinking`).
+    """
+
+    functions: Sequence[Mapping[str, Any]]
+    notation: CallNotation
+    tokenizer: Tokenizer
+    strict: Collection[str] | None = None       # those whose arguments keep to their schemas; None: all do
+    parallel: bool = True                       # more than one may come
+    thinking: Thinking | None = None
+    is_thinking: bool = False
+
+
+def tool_calls(calls: ToolCalls) -> GrammarSpec:
+    """At least one call, and nothing but calls.
+
     A marker in the notation that is a special token of the model stands for that token, and no other may come.
     Raises InvalidRequest for parameters that are no schema, or too large, and for names that no notation can hold.
     """
-    text = _Markers(tokenizer)
-    calls = [_call(function, notation, text) for function in functions]
-    more = _more_calls(notation, text, parallel=parallel)
-    thought, thought_rules = _thought(thinking, text, is_begun=is_thinking)
-    start = " ".join((*thought, *text.rule(notation.opening), "call", *more, *text.rule(notation.closing)))
-    source = "\n".join((f"start: {start}", "call: " + "\n    | ".join(calls), *thought_rules))
-    return GrammarSpec(GrammarKind.LARK, source, "tools", marker_ids=frozenset(text.used_ids))
+    rules = _Rules(calls)
+    source = "\n".join((f"start: {' '.join((*rules.thought, *rules.all_calls))}", rules.call(), *rules.of_thought))
+    return GrammarSpec(GrammarKind.LARK, source, "tools", marker_ids=frozenset(rules.markers.used_ids))
 
 
-def maybe_tool_calls(
-    functions: Sequence[Mapping[str, Any]],
-    strict: Collection[str],
-    notation: CallNotation,
-    mark: str,
-    tokenizer: Tokenizer,
-    *,
-    parallel: bool = True,
-    thinking: Thinking | None = None,
-    is_thinking: bool = False,
-) -> GrammarSpec:
-    """Any text, and then perhaps calls: once one begins, it is of one of `functions`, and keeps to the schema of those
-    named in `strict`. Else as `tool_calls`.
+def maybe_tool_calls(calls: ToolCalls, mark: str) -> GrammarSpec:
+    """Any text, and then perhaps calls: once one begins, it is one of these. Else as `tool_calls`.
 
     `mark` is what begins the calls; "" where the whole answer is one, which begins as no text does.
     """
-    known = _loosened(functions, strict)
-    text = _Markers(tokenizer)
-    calls = [_call(function, notation, text) for function in known]
-    more = _more_calls(notation, text, parallel=parallel)
-    thought, rules = _thought(thinking, text, is_begun=is_thinking)
+    rules, notation = _Rules(calls), calls.notation
+    begin, first = ["SAID?", *rules.opening], rules.call("first")
     if not mark:
-        begin, first = [], calls
-        rules.append(r"TEXT: /(\s*[^\s{](?s:.*))?/")
-    elif text.has(mark):
-        begin, first = ["SAID?", *text.rule(notation.opening)], calls
-        rules += ["TEXT: /(?s:.*)/", "SAID: /(?s:.+)/"]
+        begin, texts = [], [r"TEXT: /(\s*[^\s{](?s:.*))?/"]
+    elif rules.markers.has(mark):
+        texts = ["TEXT: /(?s:.*)/", "SAID: /(?s:.+)/"]
     else:           # its end is a part of what is said before: a text of its own would swallow it
-        begin = ["said", *text.rule(notation.opening.removeprefix(mark))]
-        first = calls if notation.opening else [_call(each, _without(notation, mark), text) for each in known]
-        rules += [
+        begin = ["said", *rules.markers.rule(notation.opening.removeprefix(mark))]
+        if not notation.opening:
+            first = rules.call("first", replace(notation, before=notation.before.removeprefix(mark)))
+        texts = [
             f'said[suffix={literal(mark, "tools")}]: /(?s:.*)/',
             rf"TEXT: /(?s:.*)/ & ~/(?s:.*){_pattern(mark)}(?s:.*)/",
         ]
-    answer = " ".join((*begin, "first", *more, *text.rule(notation.closing)))
     source = "\n".join((
-        f"start: {' '.join((*thought, 'answer'))}",
-        f"answer: {answer}\n    | TEXT",
-        "first: " + "\n    | ".join(first),
-        "call: " + "\n    | ".join(calls),
-        *rules,
+        f"start: {' '.join((*rules.thought, 'answer'))}",
+        f"answer: {' '.join((*begin, 'first', *rules.rest))}\n    | TEXT",
+        first,
+        rules.call(),
+        *rules.of_thought,
+        *texts,
     ))
-    return GrammarSpec(GrammarKind.LARK, source, "tools", marker_ids=frozenset(text.used_ids))
+    return GrammarSpec(GrammarKind.LARK, source, "tools", marker_ids=frozenset(rules.markers.used_ids))
+
+
+def calls_or_form(calls: ToolCalls, form: GrammarSpec) -> GrammarSpec:
+    """Calls as of `maybe_tool_calls`, with nothing said before them, or an answer that keeps to `form`."""
+    rules = _Rules(calls)
+    before = "\n".join((
+        f"start: {' '.join((*rules.thought, '(calls | answer)'))}",
+        f"calls: {' '.join(rules.all_calls)}",
+        rules.call(as_json=True),
+        *rules.of_thought,
+    ))
+    return replace(form, before=before, schema="", marker_ids=form.marker_ids | rules.markers.used_ids)
 
 
 def after_thought(spec: GrammarSpec, thinking: Thinking, tokenizer: Tokenizer) -> GrammarSpec:
@@ -113,51 +113,44 @@ def after_thought(spec: GrammarSpec, thinking: Thinking, tokenizer: Tokenizer) -
     return replace(spec, before=before, schema="", marker_ids=spec.marker_ids | text.used_ids)
 
 
-def calls_or_form(
-    form: GrammarSpec,
-    functions: Sequence[Mapping[str, Any]],
-    strict: Collection[str],
-    notation: CallNotation,
-    tokenizer: Tokenizer,
-    *,
-    parallel: bool = True,
-    thinking: Thinking | None = None,
-    is_thinking: bool = False,
-) -> GrammarSpec:
-    """Calls as of `maybe_tool_calls`, with nothing said before them, or an answer that keeps to `form`."""
-    text = _Markers(tokenizer)
-    known = _loosened(functions, strict)
-    calls = [_call_as_json(each, notation) or _call(each, notation, text) for each in known]
-    more = _more_calls(notation, text, parallel=parallel)
-    thought, rules = _thought(thinking, text, is_begun=is_thinking)
-    before = "\n".join((
-        f"start: {' '.join((*thought, '(calls | answer)'))}",
-        f"calls: {' '.join((*text.rule(notation.opening), 'call', *more, *text.rule(notation.closing)))}",
-        "call: " + "\n    | ".join(calls),
-        *rules,
-    ))
-    return replace(form, before=before, schema="", marker_ids=form.marker_ids | text.used_ids)
+class _Rules:
+    """What the grammars of calls are made of: parts of a rule, and whole ones."""
 
+    def __init__(self, calls: ToolCalls) -> None:
+        notation, strict = calls.notation, calls.strict
+        self._notation = notation
+        self._functions = [
+            each if strict is None or each["name"] in strict else {**each, "parameters": {"type": "object"}}
+            for each in calls.functions
+        ]
+        self.markers = _Markers(calls.tokenizer)
+        self.thought, self.of_thought = _thought(calls.thinking, self.markers, is_begun=calls.is_thinking)
+        has_more = notation.between is not None and calls.parallel
+        more = ["(", *self.markers.rule(notation.between or ""), "call", ")*"] if has_more else []
+        self.opening = self.markers.rule(notation.opening)
+        self.rest = [*more, *self.markers.rule(notation.closing)]       # what stands behind the first call
+        self.all_calls = [*self.opening, "call", *self.rest]
 
-def _loosened(functions: Sequence[Mapping[str, Any]], strict: Collection[str]) -> list[Mapping[str, Any]]:
-    """Of those that are not strict, the arguments may be any object."""
-    return [each if each["name"] in strict else {**each, "parameters": {"type": "object"}} for each in functions]
+    def call(self, rule: str = "call", notation: CallNotation | None = None, *, as_json: bool = False) -> str:
+        """The rule of one call; `as_json` where its notation may be, see `_call_as_json`."""
+        notation = notation or self._notation
+        texts = [
+            (_call_as_json(each, notation) if as_json else None) or self._call(each, notation)
+            for each in self._functions
+        ]
+        return f"{rule}: " + "\n    | ".join(texts)
 
-
-def _without(notation: CallNotation, mark: str) -> CallNotation:
-    return replace(notation, before=notation.before.removeprefix(mark))
-
-
-def _call(function: Mapping[str, Any], notation: CallNotation, text: _Markers) -> str:
-    name = function["name"]
-    if not _NAME.fullmatch(name):
-        raise InvalidRequest(
-            f"A function that must be called has a name of letters, digits and _ - . : / alone, unlike {name[:80]!r}.",
-            param="tools",
-        )
-    arguments = json_rule(_object_schema(function.get("parameters")), f"tools[{name}].function.parameters")
-    before, after = (part.replace("{name}", name) for part in (notation.before, notation.after))
-    return " ".join((*text.rule(before), arguments, *text.rule(after)))
+    def _call(self, function: Mapping[str, Any], notation: CallNotation) -> str:
+        name = function["name"]
+        if not _NAME.fullmatch(name):
+            raise InvalidRequest(
+                "A function that must be called has a name of letters, digits and _ - . : / alone, "
+                f"unlike {name[:80]!r}.",
+                param="tools",
+            )
+        arguments = json_rule(_object_schema(function.get("parameters")), f"tools[{name}].function.parameters")
+        before, after = (part.replace("{name}", name) for part in (notation.before, notation.after))
+        return " ".join((*self.markers.rule(before), arguments, *self.markers.rule(after)))
 
 
 def _call_as_json(function: Mapping[str, Any], notation: CallNotation) -> str | None:
@@ -174,13 +167,6 @@ def _call_as_json(function: Mapping[str, Any], notation: CallNotation) -> str | 
     called: Mapping[str, Any] = {names[0]: {"const": function["name"]}, names[1]: schema}
     call: dict[str, Any] = {"type": "object", "properties": called, "required": names, "additionalProperties": False}
     return json_rule(call | shared, f"tools[{function['name']}].function.parameters")
-
-
-def _more_calls(notation: CallNotation, text: _Markers, *, parallel: bool) -> list[str]:
-    """What may follow the first call."""
-    if notation.between is None or not parallel:
-        return []
-    return ["(", *text.rule(notation.between), "call", ")*"]
 
 
 def _object_schema(parameters: Mapping[str, Any] | None) -> Mapping[str, Any]:

@@ -18,7 +18,7 @@ from engine.parsers.hermes import HermesParser
 from engine.parsers.llama import LlamaParser
 from engine.parsers.mistral import MistralParser
 from engine.parsers.qwen_coder import QwenCoderParser
-from engine.tool_grammar import CallNotation, after_thought, calls_or_form, maybe_tool_calls, tool_calls
+from engine.tool_grammar import CallNotation, ToolCalls, after_thought, calls_or_form, maybe_tool_calls, tool_calls
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,51 +76,40 @@ class Family:
 
     def must_call(self, asked: Asked, tokenizer: Tokenizer) -> GrammarSpec | None:
         """Nothing but calls of the tools asked with, after a thought; None where the family has no notation for it."""
-        if self.notation is None:
-            return None
-        return tool_calls(
-            [tool["function"] for tool in asked.tools],
-            self.notation,
-            tokenizer,
-            parallel=asked.parallel_tool_calls,
-            thinking=self.thinking,
-            is_thinking=self._is_thinking(asked),
-        )
+        calls = self._calls(asked, tokenizer)
+        return None if calls is None else tool_calls(calls)
 
     def may_call(self, asked: Asked, strict: Collection[str], tokenizer: Tokenizer) -> GrammarSpec | None:
         """Text, or calls of which those of `strict` functions keep to their schemas; None as for `must_call`."""
-        if self.notation is None:
+        calls = self._calls(asked, tokenizer, strict)
+        if calls is None:
             return None
-        begins = self.notation.opening or self.notation.before
-        return maybe_tool_calls(
-            [tool["function"] for tool in asked.tools],
-            strict,
-            self.notation,
-            next((mark for mark in self.parser.opens if begins.startswith(mark)), ""),
-            tokenizer,
-            parallel=asked.parallel_tool_calls,
-            thinking=self.thinking,
-            is_thinking=self._is_thinking(asked),
-        )
+        begins = calls.notation.opening or calls.notation.before
+        return maybe_tool_calls(calls, next((mark for mark in self.parser.opens if begins.startswith(mark)), ""))
 
     def keeps_to(
         self, spec: GrammarSpec, asked: Asked, strict: Collection[str], tokenizer: Tokenizer
     ) -> GrammarSpec:
         """The form of an answer, which begins where a thought has ended; or calls, where there is what to call."""
-        if asked.tools and self.notation is not None:
-            return calls_or_form(
-                spec,
-                [tool["function"] for tool in asked.tools],
-                strict,
-                self.notation,
-                tokenizer,
-                parallel=asked.parallel_tool_calls,
-                thinking=self.thinking,
-                is_thinking=self._is_thinking(asked),
-            )
-        if self.thinking is None or not self.thinking.is_begun_in(asked.prompt):
+        calls = self._calls(asked, tokenizer, strict) if asked.tools else None
+        if calls is not None:
+            return calls_or_form(calls, spec)
+        if self.thinking is None or not self._is_thinking(asked):
             return spec
         return after_thought(spec, self.thinking, tokenizer)
+
+    def _calls(
+        self, asked: Asked, tokenizer: Tokenizer, strict: Collection[str] | None = None
+    ) -> ToolCalls | None:
+        return None if self.notation is None else ToolCalls(
+            functions=[tool["function"] for tool in asked.tools],
+            notation=self.notation,
+            tokenizer=tokenizer,
+            strict=strict,
+            parallel=asked.parallel_tool_calls,
+            thinking=self.thinking,
+            is_thinking=self._is_thinking(asked),
+        )
 
     def _is_thinking(self, asked: Asked) -> bool:
         """The prompt has begun a thought already."""

@@ -27,7 +27,7 @@ from engine.params import SamplingParams
 from engine.parsers import hermes
 from engine.request import FinishReason, Request
 from engine.sampler import sample
-from engine.tool_grammar import tool_calls
+from engine.tool_grammar import ToolCalls, tool_calls
 from tests.engine.conformance import Shape, scripted_logits
 from tests.engine.conftest import Make
 from tests.engine.driving import Driver, request
@@ -88,7 +88,8 @@ def test_eight_with_different_grammars_share_steps_and_all_come_out_right(make: 
 def test_a_call_that_must_be_made_is_made(make: Make) -> None:
     drive = Driver(make(Shape()))
     tokenizer = drive.backend.tokenizer
-    spec = tool_calls([{"name": "register", "parameters": PERSON}], hermes.NOTATION, tokenizer, parallel=False)
+    functions = [{"name": "register", "parameters": PERSON}]
+    spec = tool_calls(ToolCalls(functions=functions, notation=hermes.NOTATION, tokenizer=tokenizer, parallel=False))
     drive.run(ask("bound", compiled(spec, tokenizer), max_tokens=250), ask("free", None, max_tokens=20))
     called = re.fullmatch(r"<tool_call>\n(.*)\n</tool_call>", text_of(drive, "bound"), re.DOTALL)
     assert called

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import pytest
@@ -15,7 +15,7 @@ from engine.grammar_matcher import GrammarMatcher
 from engine.parsers import deepseek, hermes, llama, mistral
 from engine.parsers.base import Asked, Thinking
 from engine.parsers.choose import choose
-from engine.tool_grammar import CallNotation, tool_calls
+from engine.tool_grammar import CallNotation, ToolCalls, tool_calls
 from tests.engine.grammars import matcher_of, takes
 
 WEATHER: dict[str, Any] = {
@@ -43,8 +43,14 @@ class Marked(ByteTokenizer):
         return super().special_tokens | {self.CALL: "<tool_call>", self.OTHER: "<other>"}
 
 
+def must_call(
+    functions: Sequence[dict[str, Any]], notation: CallNotation, tokenizer: ByteTokenizer = BYTES, **others: Any
+) -> GrammarSpec:
+    return tool_calls(ToolCalls(functions=functions, notation=notation, tokenizer=tokenizer, **others))
+
+
 def test_each_function_may_be_called_with_its_own_arguments() -> None:
-    spec = tool_calls([WEATHER, NOW], HERMES, BYTES)
+    spec = must_call([WEATHER, NOW], HERMES)
     assert takes(matcher_of(spec), OSLO)
     assert takes(matcher_of(spec), TIME)
     assert not takes(matcher_of(spec), OSLO.replace("Oslo", "Bonn"))
@@ -54,20 +60,20 @@ def test_each_function_may_be_called_with_its_own_arguments() -> None:
 
 def test_several_calls_follow_each_other_unless_only_one_is_wanted() -> None:
     two = f"{OSLO}\n{TIME}"
-    many = matcher_of(tool_calls([WEATHER, NOW], HERMES, BYTES))
+    many = matcher_of(must_call([WEATHER, NOW], HERMES))
     assert takes(many, two)
     assert many.allows(BYTES.end_of_turn_id)
-    one = matcher_of(tool_calls([WEATHER, NOW], HERMES, BYTES, parallel=False))
+    one = matcher_of(must_call([WEATHER, NOW], HERMES, parallel=False))
     assert takes(one, OSLO)
     assert one.is_complete
 
 
 def test_a_named_function_is_the_only_one_given() -> None:
-    assert not takes(matcher_of(tool_calls([NOW], HERMES, BYTES)), OSLO)
+    assert not takes(matcher_of(must_call([NOW], HERMES)), OSLO)
 
 
 def test_calls_in_a_list_are_closed_after_the_last() -> None:
-    matcher = matcher_of(tool_calls([NOW], MISTRAL, BYTES))
+    matcher = matcher_of(must_call([NOW], MISTRAL))
     call = '{"name": "now", "arguments": {}}'
     assert takes(matcher, f"[TOOL_CALLS][{call}, {call}")
     assert not matcher.allows(BYTES.end_of_turn_id)
@@ -77,7 +83,7 @@ def test_calls_in_a_list_are_closed_after_the_last() -> None:
 
 async def test_a_marker_of_the_model_stands_for_its_token_and_no_other_may_come() -> None:
     tokenizer = Marked()
-    spec = tool_calls([NOW], HERMES, tokenizer)
+    spec = must_call([NOW], HERMES, tokenizer)
     matcher = (await GrammarCompiler(tokenizer).compile(spec)).matcher()
     assert [token_id for token_id in range(tokenizer.vocab_size) if matcher.allows(token_id)] == [Marked.CALL]
     matcher.accept(Marked.CALL)
@@ -87,20 +93,20 @@ async def test_a_marker_of_the_model_stands_for_its_token_and_no_other_may_come(
 
 def test_parameters_that_are_no_schema_are_refused_by_their_place() -> None:
     with pytest.raises(InvalidRequest) as refused:
-        tool_calls([NOW, {"name": "x", "parameters": {"city": "string"}}], HERMES, BYTES)
+        must_call([NOW, {"name": "x", "parameters": {"city": "string"}}], HERMES)
     assert refused.value.param == "tools[x].function.parameters"
 
 
 @pytest.mark.parametrize("name", ["", 'a"b', "</s>", "two words"])
 def test_a_name_that_a_notation_cannot_hold_is_refused(name: str) -> None:
     with pytest.raises(InvalidRequest, match="letters, digits") as refused:
-        tool_calls([{"name": name}], HERMES, BYTES)
+        must_call([{"name": name}], HERMES)
     assert refused.value.param == "tools"
 
 
 def test_arguments_are_an_object_and_none_where_none_are_described() -> None:
     def takes_arguments(parameters: dict[str, Any], arguments: str) -> bool:
-        spec = tool_calls([{"name": "f", "parameters": parameters}], llama.NOTATION, BYTES)
+        spec = must_call([{"name": "f", "parameters": parameters}], llama.NOTATION)
         return takes(matcher_of(spec), f'{{"name": "f", "parameters": {arguments}}}')
 
     assert takes_arguments({"type": "object", "properties": {}}, "{}")
@@ -111,7 +117,7 @@ def test_arguments_are_an_object_and_none_where_none_are_described() -> None:
 
 
 def test_a_family_that_calls_once_an_answer_is_held_to_it() -> None:
-    matcher = matcher_of(tool_calls([NOW], llama.NOTATION, BYTES))
+    matcher = matcher_of(must_call([NOW], llama.NOTATION))
     assert takes(matcher, '{"name": "now", "parameters": {}}')
     assert matcher.is_complete
 
@@ -120,7 +126,7 @@ def test_a_family_that_calls_once_an_answer_is_held_to_it() -> None:
 
 
 def thinks(*, is_thinking: bool) -> GrammarMatcher:
-    return matcher_of(tool_calls([NOW], HERMES, BYTES, thinking=THINKING, is_thinking=is_thinking))
+    return matcher_of(must_call([NOW], HERMES, thinking=THINKING, is_thinking=is_thinking))
 
 
 def test_a_model_may_think_first_or_not() -> None:
@@ -143,7 +149,7 @@ def test_a_thought_ends_with_the_models_own_token_where_it_has_one() -> None:
     opens, closes, other = (
         token_id for token_id, name in tokenizer.special_tokens.items() if name in ("<think>", "</think>", "<other>")
     )
-    matcher = matcher_of(tool_calls([NOW], HERMES, tokenizer, thinking=THINKING), tokenizer)
+    matcher = matcher_of(must_call([NOW], HERMES, tokenizer, thinking=THINKING), tokenizer)
     assert not matcher.allows(closes)
     matcher.accept(opens)
     assert matcher.allows(closes)
