@@ -165,7 +165,8 @@ def said(error: Exception) -> Said:
         case AppError():
             return error.message
         case ContextLengthExceeded(input_index=None):
-            return Said("error-context", count=error.num_prompt_tokens, limit=error.max_model_len)
+            message_id = "error-context-prompt" if error.param == "prompt" else "error-context"
+            return Said(message_id, count=error.num_prompt_tokens, limit=error.max_model_len)
         case ContextLengthExceeded():
             return Said(
                 "error-context-input", count=error.num_prompt_tokens, limit=error.max_model_len,

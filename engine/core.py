@@ -180,10 +180,12 @@ def check_request(request: Request, info: BackendInfo) -> None:
     """Raise InvalidRequest or ContextLengthExceeded for what no step could compute: a native library may die of it."""
     num_prompt_tokens = len(request.prompt_token_ids)
     if num_prompt_tokens == 0:
-        raise InvalidRequest("The prompt is empty. Give at least one token to continue.", param="prompt")
+        raise InvalidRequest("The prompt is empty. Give at least one token to continue.", param=request.param)
     max_tokens = info.max_sequence_tokens
     if num_prompt_tokens >= max_tokens:
-        raise ContextLengthExceeded(num_prompt_tokens=num_prompt_tokens, max_model_len=max_tokens)
+        raise ContextLengthExceeded(
+            num_prompt_tokens=num_prompt_tokens, max_model_len=max_tokens, param=request.param
+        )
     if min(request.prompt_token_ids) < 0 or max(request.prompt_token_ids) >= info.vocab_size:
         raise InvalidRequest(f"Token ids of this model are 0 to {info.vocab_size - 1}.", param="prompt")
     if max(request.params.logit_bias, default=0) >= info.vocab_size:

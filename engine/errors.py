@@ -39,20 +39,25 @@ class InvalidRequest(EngineError):
 
 
 class ContextLengthExceeded(InvalidRequest):
-    """More tokens than the model's window holds. The wording is one that clients search for (substring match)."""
+    """More tokens than the model's window holds, which an answer shares with what it answers: its first token needs
+    room too. The wording is one that clients search for (substring match).
+    """
 
-    def __init__(self, *, num_prompt_tokens: int, max_model_len: int, input_index: int | None = None) -> None:
-        """`input_index`: which of several inputs it is, where texts are embedded."""
-        param = "messages" if input_index is None else f"input[{input_index}]"
-        who, advice = (
-            ("your messages have", "Shorten the messages, or load the model with a larger context.")
-            if input_index is None
-            else (f"{param} has", "Shorten it, or send it as several inputs.")
-        )
+    def __init__(
+        self, *, num_prompt_tokens: int, max_model_len: int, param: str = "messages", input_index: int | None = None
+    ) -> None:
+        """`param`: messages or prompt. `input_index`: which of several inputs it is, where texts are embedded."""
+        if input_index is not None:
+            param = f"input[{input_index}]"
+            finding = f"{param} has {num_prompt_tokens} tokens. Shorten it, or send it as several inputs."
+        else:
+            have = "has" if param == "prompt" else "have"
+            finding = (
+                f"your {param} {have} {num_prompt_tokens} tokens, and the answer needs at least one more. "
+                f"Shorten the {param}, or load the model with a larger context."
+            )
         super().__init__(
-            f"This model's maximum context length is {max_model_len} tokens. However, {who} "
-            f"{num_prompt_tokens} tokens. {advice}",
-            param=param,
+            f"This model's maximum context length is {max_model_len} tokens. However, {finding}", param=param
         )
         self.num_prompt_tokens = num_prompt_tokens
         self.max_model_len = max_model_len

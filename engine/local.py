@@ -79,6 +79,7 @@ class LocalEngine:
             cache_key=request.cache_key or request.user,
             num_shared_tokens=0 if request.is_private else prompt.num_shared_tokens,
             is_private=request.is_private,
+            param="messages",
         )
         async with aclosing(self._answer(core_request, self._parser(asked))) as deltas:
             async for delta in deltas:
@@ -141,6 +142,7 @@ class LocalEngine:
         cache_key: str = "",
         num_shared_tokens: int = 0,
         is_private: bool = False,
+        param: str = "prompt",
     ) -> Request:
         vocab_size = self._core.info.vocab_size
         unknown = next((token_id for token_id in params.logit_bias if token_id >= vocab_size), None)
@@ -163,6 +165,7 @@ class LocalEngine:
             num_shared_tokens=num_shared_tokens,
             is_private=is_private,
             grammar=grammar,
+            param=param,
         )
 
     def _parser(self, asked: Asked) -> Parser | None:

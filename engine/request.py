@@ -37,6 +37,7 @@ class Request:
     num_shared_tokens: int = 0     # but for the first blocks of the prompt that these fill: a system prompt, say
     is_private: bool = False       # its KV goes to no disk
     grammar: Grammar | None = None   # params.grammar, or of calls that must be made; compiled
+    param: str = "prompt"          # what the prompt is called where it was asked for, for errors
 
 
 @dataclass(slots=True, eq=False)

@@ -116,7 +116,11 @@ class Link:
                 return
             except EndpointRefused as error:
                 if numbers := too_long(error, self.estimate(size)):
-                    raise ContextLengthExceeded(num_prompt_tokens=numbers[0], max_model_len=numbers[1]) from error
+                    num_tokens, window = numbers
+                    raise ContextLengthExceeded(
+                        num_prompt_tokens=num_tokens, max_model_len=window,
+                        param="prompt" if route == COMPLETIONS else "messages",
+                    ) from error
                 adapted = adapt(body, error, self.learnt)
                 if adapted is None:
                     raise

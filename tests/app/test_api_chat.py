@@ -168,6 +168,26 @@ def test_a_prompt_that_is_too_long_is_refused_in_the_words_that_clients_look_for
         assert error["type"] == "invalid_request_error"
         assert "maximum context length is 4096 tokens" in error["message"]
         assert (error["n_ctx"], error["n_prompt_tokens"] > 10_000) == (4096, True)
+        assert error["param"] == "messages"
+
+
+@pytest.mark.parametrize(("route", "param", "words"), [
+    (CHAT, "messages", "your messages have"), ("/v1/completions", "prompt", "your prompt has"),
+])
+def test_what_fills_the_window_leaves_no_room_for_an_answer_and_is_told_so(
+    anna: Person, route: str, param: str, words: str
+) -> None:
+    def send(num_letters: int) -> Any:
+        text = "x" * num_letters
+        asked = {param: text if param == "prompt" else [{"role": "user", "content": text}]}
+        with anna.client() as client:
+            return client.post(route, json={"model": "parrot", "max_tokens": 5, **asked}).json()
+
+    others = send(5000)["error"]["n_prompt_tokens"] - 5000
+    assert send(4095 - others)["usage"]["completion_tokens"] == 1
+    error = send(4096 - others)["error"]
+    assert (error["code"], error["param"]) == ("context_length_exceeded", param)
+    assert f"{words} 4096 tokens, and the answer needs at least one more. Shorten the {param}," in error["message"]
 
 
 def test_an_unknown_model_is_404_and_the_known_ones_are_named(anna: Person) -> None:

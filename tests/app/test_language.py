@@ -130,7 +130,12 @@ def test_what_was_said_comes_back_from_the_store() -> None:
 
 
 @pytest.mark.parametrize(("error", "german"), [
-    (ContextLengthExceeded(num_prompt_tokens=5000, max_model_len=4096), "Dieses Modell fasst höchstens 4.096 Token"),
+    (
+        ContextLengthExceeded(num_prompt_tokens=4096, max_model_len=4096),
+        "höchstens 4.096 Token, die Nachrichten haben 4.096, und die Antwort braucht mindestens eines mehr.",
+    ),
+    (ContextLengthExceeded(num_prompt_tokens=4096, max_model_len=4096, param="prompt"), "der Prompt hat 4.096"),
+    (ContextLengthExceeded(num_prompt_tokens=9, max_model_len=8, input_index=2), "höchstens 8 Token, input[2] hat 9."),
     (QueueFull("9 requests are waiting for m already.", retry_after_s=7), "In 7 s noch einmal versuchen."),
     (EngineError("Odd."), "Beim Rechnen ist etwas schiefgegangen: Odd."),
     (NotFound(Said("error-no-user")), "Diese Person gibt es hier nicht."),

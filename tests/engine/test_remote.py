@@ -213,7 +213,10 @@ async def test_a_request_that_is_wrong_is_wrong_everywhere(upstream: Upstream, s
     upstream.fault = "too long"
     with pytest.raises(ContextLengthExceeded) as caught:
         await all_of(far.engine)
-    assert (caught.value.num_prompt_tokens, caught.value.max_model_len) == (5000, 4096)
+    assert (caught.value.num_prompt_tokens, caught.value.max_model_len, caught.value.param) == (5000, 4096, "messages")
+    with pytest.raises(ContextLengthExceeded, match="your prompt has 5000 tokens"):
+        async for _ in far.engine.complete("x", SamplingParams()):
+            pass
     assert not second.chats()
 
 

@@ -74,8 +74,9 @@ error-waiting-for-memory = Wartet auf Speicher, bis { $models } mit Antworten fe
 error-load-stopped = Das Laden von { $model } wurde abgebrochen. Auf der Seite „Modelle“ lässt es sich erneut laden.
 
 # Vom Rechenwerk: nach seiner Art, mit dessen eigenen Worten dahinter
-error-context = Dieses Modell fasst höchstens { $limit } Token, die Nachrichten haben { $count }. Bitte kürzen oder das Modell mit größerem Kontext laden.
-error-question-long = Die Nachricht ist für dieses Modell zu lang: Mit allem, was dazugehört, hat sie { $count } Token, höchstens { $limit } passen. Bitte kürzen, ein Modell mit größerem Kontext fragen oder den Kontext erhöhen lassen: Admins finden ihn auf der Seite „Modelle“ in den Einstellungen des Modells.
+error-context = Dieses Modell fasst höchstens { $limit } Token, die Nachrichten haben { $count }, und die Antwort braucht mindestens eines mehr. Bitte kürzen oder das Modell mit größerem Kontext laden.
+error-context-prompt = Dieses Modell fasst höchstens { $limit } Token, der Prompt hat { $count }, und die Antwort braucht mindestens eines mehr. Bitte kürzen oder das Modell mit größerem Kontext laden.
+error-question-long = Die Nachricht ist für dieses Modell zu lang: Mit allem, was dazugehört, hat sie { $count } Token, höchstens { $limit } passen, die Antwort eingerechnet. Bitte kürzen, ein Modell mit größerem Kontext fragen oder den Kontext erhöhen lassen: Admins finden ihn auf der Seite „Modelle“ in den Einstellungen des Modells.
 error-queue-full = Es warten schon zu viele Anfragen. In { $seconds } s noch einmal versuchen.
 error-template = Die Chat-Vorlage dieses Modells nimmt diese Nachrichten nicht an: { $detail }
 error-request = So lässt sich das nicht beantworten: { $detail }

@@ -75,8 +75,9 @@ error-waiting-for-memory = Waiting for memory until { $models } has finished ans
 error-load-stopped = Loading { $model } was stopped. Load it again on the Models page.
 
 # Of the engine: by what kind it is, with its own words
-error-context = This model's maximum context length is { $limit } tokens. However, your messages have { $count } tokens. Shorten the messages, or load the model with a larger context.
-error-question-long = This message is too long for this model: with all that goes with it, it has { $count } tokens, and { $limit } is the most that fits. Shorten it, ask a model with a larger context, or have the context raised: admins find it on the Models page, in the model's settings.
+error-context = This model's maximum context length is { $limit } tokens. However, your messages have { $count } tokens, and the answer needs at least one more. Shorten the messages, or load the model with a larger context.
+error-context-prompt = This model's maximum context length is { $limit } tokens. However, your prompt has { $count } tokens, and the answer needs at least one more. Shorten the prompt, or load the model with a larger context.
+error-question-long = This message is too long for this model: with all that goes with it, it has { $count } tokens, and { $limit } is the most that fits, the answer included. Shorten it, ask a model with a larger context, or have the context raised: admins find it on the Models page, in the model's settings.
 error-queue-full = Too many requests are waiting already. Try again in { $seconds } s.
 error-template = { $detail }
 error-request = { $detail }
