@@ -33,15 +33,27 @@ class GemmaParser(Parser):
             raise NotACall
         name, _ = yield from self._name_until("{")
         self._open_call(name)
-        written = "{"
+        self._add_arguments(_PART.sub(_in_json, (yield from self._arguments_until(_CLOSES[mark]))))
+
+    def _arguments_until(self, closes: str) -> Steps[str]:
+        """In quotes, the mark that ends a call is text like any other; but not where they are never closed."""
+        written, is_quoted, first_quoted_end = "{", False, -1
         while True:
-            text, closing = self._take_until(_CLOSES[mark])
+            text, mark = self._take_until(closes, *_QUOTES)
             written += text
-            if closing or self._is_whole:
+            if mark == closes and not is_quoted:
+                return written.strip()
+            if mark == closes and first_quoted_end < 0:
+                first_quoted_end = len(written)
+            written += mark
+            is_quoted ^= mark in _QUOTES
+            if not mark and self._is_whole:
+                if is_quoted and first_quoted_end >= 0 and not self._is_cut:
+                    self._put_back(written[first_quoted_end + len(closes) :])
+                    return written[:first_quoted_end].strip()
                 self._add_arguments(_PART.sub(_in_json, written.strip()))
-            if closing:
-                return
-            yield from self._more()
+            if not mark:
+                yield from self._more()
 
 
 def _in_json(found: re.Match[str]) -> str:
