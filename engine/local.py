@@ -64,7 +64,7 @@ class LocalEngine:
         prompt = await asyncio.to_thread(self._encode_chat, request)
         asked = Asked(prompt=prompt.text, tools=request.tools, parallel_tool_calls=request.parallel_tool_calls)
         spec = request.params.grammar
-        if self._family is not None and request.must_call and request.tools:
+        if self._family is not None and request.must_call and request.tools:      # no answer then, and no form of one
             spec = await asyncio.to_thread(self._family.must_call, asked, self._tokenizer)
         elif self._family is not None and spec is not None:
             spec = await asyncio.to_thread(self._family.keeps_to, spec, asked, request.strict_tools, self._tokenizer)
@@ -240,12 +240,6 @@ class LocalEngine:
                 f"{self._info.name} cannot keep its answer to {request.params.grammar.param} and call tools: this "
                 "version reads its calls, but cannot steer them. Leave one of them out.",
                 param="tools",
-            )
-        if request.must_call and request.params.grammar is not None:
-            raise InvalidRequest(
-                f"An answer that must be a call of a tool cannot keep to {request.params.grammar.param} too. "
-                "Leave one of them out.",
-                param="tool_choice",
             )
 
     def _with_default_system_prompt(

@@ -184,6 +184,16 @@ def test_the_function_that_is_named_is_called_once(ask: Asking) -> None:
         assert answer.finish_reason == "tool_calls"
 
 
+def test_a_call_that_must_be_made_is_one_whatever_form_an_answer_would_have(ask: Asking) -> None:
+    schema = {"type": "object", "properties": {"a": {"const": 1}}, "required": ["a"], "additionalProperties": False}
+    form = {"type": "json_schema", "json_schema": {"name": "x", "schema": schema, "strict": True}}
+    for choice in ("required", {"type": "function", "function": {"name": "get_time"}}):
+        answer = ask("18 degrees", tools=[TIME], tool_choice=choice, response_format=form, parallel_tool_calls=False)
+        [function] = functions(answer)
+        assert (function["name"], json.loads(function["arguments"])) == ("get_time", {})
+        assert (answer.content, answer.finish_reason) == (None, "tool_calls")
+
+
 def test_one_call_must_be_made_and_no_more_may(ask: Asking) -> None:
     called = ask("both", tools=TOOLS, tool_choice="required", parallel_tool_calls=False, max_tokens=400)
     assert len(functions(called)) == 1
@@ -230,12 +240,6 @@ def test_a_thought_without_an_end_is_all_reasoning(ask: Asking) -> None:
 BAD: list[tuple[str, dict[str, Any], str, str]] = [
     # name, what is other, the parameter, words of the message
     ("required of one that cannot be made to", {"model": "coder", "tool_choice": "required"}, "tool_choice", "decides"),
-    (
-        "required and in a form",
-        {"tool_choice": "required", "response_format": {"type": "json_object"}},
-        "tool_choice",
-        "response_format too",
-    ),
     (
         "required with parameters that are no schema",
         {

@@ -331,12 +331,6 @@ async def test_marks_that_are_control_tokens_are_read_where_they_mean_something(
         (None, {}, "tools", "does not support tools: its chat template has no place for them"),
         ("{{ tools }} {{ messages }} <|unheard_of|>", {}, "tools", "does not support tools here: it writes calls"),
         (CODER_TEMPLATE, {"must_call": True}, "tool_choice", "decides for itself whether it calls a tool"),
-        (
-            HERMES_TEMPLATE,
-            {"must_call": True, "params": SamplingParams(grammar=json_object())},
-            "tool_choice",
-            "cannot keep to response_format too",
-        ),
     ],
 )
 async def test_tools_that_a_model_cannot_be_given_are_refused(
