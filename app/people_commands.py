@@ -170,14 +170,15 @@ def _change(name: str, data_dir: Path | None, change: Callable[[Desk, User], Awa
 @keys.command("create")
 def create_key(
     user: Annotated[str, typer.Option("--user", metavar="NAME", help="Whose key it is.")],
-    name: Annotated[str, typer.Option("--name", metavar="TEXT", help="What it is for.")] = "command line",
+    name: Annotated[str | None, typer.Option("--name", metavar="TEXT", help="What it is for.")] = None,
     data_dir: DataDir = None,
 ) -> None:
     """Make an API key and print it: this once."""
+    from app.security import TERMINAL_KEY_NAME
 
     async def create(office: Office) -> None:
         owner = await user_called(user, office.accounts)
-        _, key = await office.accounts.create_key(owner.id, name)
+        _, key = await office.accounts.create_key(owner.id, TERMINAL_KEY_NAME if name is None else name)
         if not owner.is_active:
             print(f"{owner.name} is disabled: the key is good once they are enabled again.", file=sys.stderr)
         print(key, flush=True)          # it is good from here on, whatever becomes of telling a server

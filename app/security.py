@@ -19,6 +19,7 @@ SESSION_COOKIE = "inglenook_session"
 MIN_PASSWORD_CHARS = 8
 MAX_PASSWORD_CHARS = 1024
 MAX_NAME_CHARS = 64
+TERMINAL_KEY_NAME = "command line"         # of a key made there without a name; shown in the reader's language
 PASSWORD_LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
 COMMAND_TOKEN_START = "command."           # of sessions in which nobody is here: see app/running_server.py
 TOKEN_BYTES = 32                           # 43 characters of base64

@@ -149,3 +149,11 @@ def test_what_was_said_is_copied_with_its_message() -> None:
     copy = deepcopy({"reason": Said("hub-off")})["reason"]
     assert copy == Said("hub-off")
     assert in_language(copy, languages()["de"]).startswith("Der Modell-Hub")
+
+
+def test_a_german_figure_stays_on_one_line_with_its_unit() -> None:
+    german = languages()["de"]
+    assert german("unit-milliseconds", number="690") == "690\u00a0ms"
+    assert german("unit-minutes", minutes=1, seconds=5) == "1\u00a0min 5\u00a0s"
+    assert german("size-gib", number="4,9") == "4,9\u00a0GiB"
+    assert german("chat-stat-speed", speed="38") == "38\u00a0Token/s"

@@ -9,6 +9,7 @@ from nicegui import ui
 from nicegui.element import Element
 from nicegui.testing import User
 
+from app.security import TERMINAL_KEY_NAME
 from app.services.accounts import AccountService
 from app.services.download_rules import DownloadRules
 from tests.app.house import PASSWORD
@@ -82,6 +83,14 @@ async def test_a_key_is_shown_once_and_can_be_revoked(home: Home, ada: Person) -
     trigger(button, "click")
     await until(lambda: "Laptop" not in _texts(again))
     assert await accounts.user_of_key(secret) is None
+
+
+async def test_a_key_that_the_command_line_named_is_told_in_the_reader_s_language(home: Home, ada: Person) -> None:
+    await home.services.accounts.create_key(ada.id, TERMINAL_KEY_NAME)
+    assert "command line" in _texts(await ada.at("/settings"))
+    await home.services.accounts.set_setting(ada.id, "language", "de")
+    german = _texts(await ada.at("/settings"))
+    assert "Kommandozeile" in german and "command line" not in german
 
 
 async def test_the_language_is_chosen_for_every_device(home: Home, ada: Person) -> None:

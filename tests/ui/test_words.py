@@ -71,7 +71,7 @@ def test_a_day_in_a_list_is_as_short_as_it_can_be() -> None:
 def test_numbers_and_days_are_written_as_the_language_writes_them() -> None:
     def german() -> None:
         speak_in_request(languages()["de"])
-        assert [size(5 * GIB), seconds(0.84), number(1234.5, 1)] == ["5,0 GiB", "0,8 s", "1.234,5"]
+        assert [size(5 * GIB), seconds(0.84), number(1234.5, 1)] == ["5,0\u00a0GiB", "0,8\u00a0s", "1.234,5"]
         assert [day_label(datetime(2026, 1, 2, 8, 0), NOON), date(NOON)] == ["2. Jan.", "10.03.2026"]
         assert greeting("Mira Kovač", NOON) == "Guten Tag, Mira"
 

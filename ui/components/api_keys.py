@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from nicegui.element import Element
 
 from app.errors import NotFound
+from app.security import TERMINAL_KEY_NAME
 from app.services.container import Services
 from store.tables import ApiKey
 from ui.components.dialog import ask, field, show_problem
@@ -69,7 +70,7 @@ class KeyList:
 
     def show(self, keys: list[tuple[ApiKey, str]]) -> None:
         """With whose each is, where that is to be told."""
-        due = [(key.id, key.name, owner, _about(key)) for key, owner in keys]
+        due = [(key.id, key_name(key), owner, _about(key)) for key, owner in keys]
         if due == self._shown:
             return
         self._shown = due
@@ -80,7 +81,8 @@ class KeyList:
 
     def _row(self, key: ApiKey, owner: str) -> None:
         whose = t("people-key-of", name=owner) if owner else ""
-        named = f"{key.name} {whose}".strip()       # several people may have called theirs the same
+        name = key_name(key)
+        named = f"{name} {whose}".strip()       # several people may have called theirs the same
 
         def ask_first() -> None:
             with self._place:
@@ -96,12 +98,17 @@ class KeyList:
         with tag("div", "nk-set"):
             with tag("div"):
                 with tag("h3"):
-                    tag("span", text=f"{key.name} " if whose else key.name)
+                    tag("span", text=f"{name} " if whose else name)
                     if whose:
                         tag("span", "nk-key-of", whose)
                 tag("p", "nk-num", _about(key))
             revoke_button = button(t("settings-key-revoke"), "nk-btn-danger nk-btn-sm").on("click", ask_first)
             revoke_button.props["aria-label"] = t("settings-key-revoke-named", name=named)
+
+
+def key_name(key: ApiKey) -> str:
+    """What its owner called it; in the reader's language where the command line did."""
+    return t("settings-key-terminal") if key.name == TERMINAL_KEY_NAME else key.name
 
 
 def _about(key: ApiKey) -> str:

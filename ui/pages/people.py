@@ -14,7 +14,7 @@ from nicegui.elements.mixins.text_element import TextElement
 from app.errors import NotAllowed
 from app.services.container import Services
 from store.tables import ApiKey, User, UserRole
-from ui.components.api_keys import KeyList
+from ui.components.api_keys import KeyList, key_name
 from ui.components.dialog import ask, show_problem
 from ui.components.elements import button, tag
 from ui.components.frame import Frame, narrow_head, rail
@@ -154,7 +154,7 @@ class PeoplePage:
     async def _revoke(self, key: ApiKey) -> None:
         await self._people.revoke_key(self._admin_id, key)
         with self._place:
-            self._say(t("people-key-revoked", key=key.name))
+            self._say(t("people-key-revoked", key=key_name(key)))
 
     async def _tried(self, doing: Awaitable[None]) -> bool:
         """Whether it could be done; else the page says why."""

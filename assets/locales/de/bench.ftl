@@ -15,10 +15,10 @@ bench-empty = { $model } hat eine Antwort ohne ein Wort gegeben, also gab es nic
 bench-too-long = Keine der Fragen passt mit ihrer Antwort in die { $tokens } Token des Modells. Kürzere Fragen nehmen, oder kürzere Antworten.
 bench-costs-wrong = Einen Betrag ab 0 angeben, etwa 0,32.
 
-bench-slower = { $percent } % langsamer als am { $date }, bei { $clients } zugleich
-bench-faster = { $percent } % schneller als am { $date }, bei { $clients } zugleich
-bench-later = Das erste Token kommt { $percent } % später als am { $date }, bei { $clients } zugleich
-bench-sooner = Das erste Token kommt { $percent } % früher als am { $date }, bei { $clients } zugleich
+bench-slower = { $percent } % langsamer als am { $date }, bei { $clients } zugleich
+bench-faster = { $percent } % schneller als am { $date }, bei { $clients } zugleich
+bench-later = Das erste Token kommt { $percent } % später als am { $date }, bei { $clients } zugleich
+bench-sooner = Das erste Token kommt { $percent } % früher als am { $date }, bei { $clients } zugleich
 bench-as-before = Nicht schneller oder langsamer als am { $date }
 bench-since = { $sentence }. Seither geändert: { $parts }
 bench-parts = { $one }; { $other }

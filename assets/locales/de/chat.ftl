@@ -67,12 +67,12 @@ chat-wait-about = etwa { $time }
 chat-wait-soon = jeden Moment
 chat-wait-so-far = { $time } bisher
 chat-wait-and = {", "}
-chat-seconds = { $seconds } s
-chat-minutes = { $minutes } min { $seconds } s
+chat-seconds = { $seconds } s
+chat-minutes = { $minutes } min { $seconds } s
 
 # --- Zahlen
 chat-figures = Zahlen
-chat-stat-speed = { $speed } Token/s
+chat-stat-speed = { $speed } Token/s
 chat-stat-tokens = { $count ->
     [one] { $count } Token
    *[other] { $count } Token
@@ -108,7 +108,7 @@ chat-limit-summary = Zusammenfassung lesen
 chat-context = Kontext
 chat-context-of = { $used } von { $window }
 chat-context-about = etwa { $used } von { $window }
-chat-context-label = Kontext: { $percent } % dessen, was das Modell sehen kann
+chat-context-label = Kontext: { $percent } % dessen, was das Modell sehen kann
 chat-context-title = { $used } von { $window } Token
 chat-context-title-about = Etwa { $used } von { $window } Token
 chat-context-estimate = Eine Schätzung: Das Modell ist nicht geladen und konnte nicht zählen.

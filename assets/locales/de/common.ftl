@@ -52,16 +52,16 @@ when-yesterday = gestern
 when-on = am { $date }
 
 # Zahlen mit Einheiten
-size-gib = { $number } GiB
-size-mib = { $number } MiB
-unit-seconds = { $number } s
-unit-milliseconds = { $number } ms
-unit-minutes = { $minutes } min { $seconds } s
-unit-hours = { $hours } h { $minutes } min
-unit-mib-per-s = { $number } MiB/s
-unit-kib-per-s = { $number } KiB/s
-unit-percent = { $number } %
-unit-speed = { $number } Token/s
+size-gib = { $number } GiB
+size-mib = { $number } MiB
+unit-seconds = { $number } s
+unit-milliseconds = { $number } ms
+unit-minutes = { $minutes } min { $seconds } s
+unit-hours = { $hours } h { $minutes } min
+unit-mib-per-s = { $number } MiB/s
+unit-kib-per-s = { $number } KiB/s
+unit-percent = { $number } %
+unit-speed = { $number } Token/s
 count-chats = { $count ->
     [one] { $count } Chat
    *[other] { $count } Chats
@@ -75,7 +75,7 @@ count-models = { $count ->
 file-choose = Datei wählen
 file-drop-here = Hier ablegen oder
 file-let-go = Loslassen zum Importieren
-file-sending = { $percent } % gesendet
+file-sending = { $percent } % gesendet
 file-too-large = Diese Datei ist zu groß.
 file-not-sent = Die Datei konnte nicht gesendet werden. Ist der Server noch da?
 file-missing = { $count ->

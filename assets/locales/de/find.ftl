@@ -70,10 +70,10 @@ fit-room = { $context } Kontext für { $chats } zugleich
 fit-room-about = etwa { $context } Kontext für { $chats } zugleich
 fit-on-cpu = auf dem Prozessor
 fit-on-gpu = auf der GPU
-fit-on-both = { $share } % auf der GPU, der Rest auf dem Prozessor
+fit-on-both = { $share } % auf der GPU, der Rest auf dem Prozessor
 fit-needs = braucht { $needed }, dieser Computer hat { $there }.
 fit-try = { $label } versuchen.
-speed-about = Etwa { $speed } Token/s.
+speed-about = Etwa { $speed } Token/s.
 fit-unknown-open = öffnen, um zu sehen, ob es passt.
 
 hub-open = Beim Hub öffnen

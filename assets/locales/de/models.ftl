@@ -13,7 +13,7 @@ models-find = Mehr finden
 
 model-ready = Bereit
 model-loading = Lädt
-model-loading-share = Lädt, { $percent } %
+model-loading-share = Lädt, { $percent } %
 model-unloading = Wird entladen
 model-on-disk = Auf der Platte
 model-failed = Nicht geladen
@@ -60,7 +60,7 @@ model-remove-chats = { $count ->
 }
 
 memory = Arbeitsspeicher
-memory-in-use = { $used } von { $total } GiB belegt
+memory-in-use = { $used } von { $total } GiB belegt
 memory-told = Arbeitsspeicher: { $parts }
 memory-free = Frei
 memory-others = Andere Programme
@@ -89,7 +89,7 @@ downloads = Wird geladen
 downloads-count = { $count } Modelle
 download-pause = Anhalten
 download-resume = Fortsetzen
-download-so-far = { $done } von { $total } GiB
+download-so-far = { $done } von { $total } GiB
 download-left = noch { $time }
 download-goes-on = Geht nach einem Neustart weiter
 download-queued = In der Warteschlange

@@ -23,6 +23,7 @@ settings-keys = API-Schlüssel
 settings-keys-about = Für Programme, die OpenAIs API sprechen, unter /v1 an dieser Adresse.
 settings-key-name = Name eines neuen Schlüssels
 settings-key-example = Laptop, Editor
+settings-key-terminal = Kommandozeile
 settings-key-make = Schlüssel anlegen
 settings-key-copy = Bitte jetzt kopieren; er wird nicht noch einmal angezeigt.
 settings-key-made = { $hint }, angelegt { $when }
@@ -46,7 +47,7 @@ settings-import-meter = Gelesen
 settings-import-so-far = { $count ->
     [one] { $count } Chat
    *[other] { $count } Chats
-} bisher, { $percent } % gelesen. Diese Seite kann geschlossen werden.
+} bisher, { $percent } % gelesen. Diese Seite kann geschlossen werden.
 settings-import-done = Importiert.
 settings-import-cancelled = Abgebrochen.
 settings-import-failed = Das ging schief.

@@ -23,6 +23,7 @@ settings-keys = API keys
 settings-keys-about = For programs that speak OpenAI’s API, at /v1 on this address.
 settings-key-name = Name of a new key
 settings-key-example = Laptop, editor
+settings-key-terminal = command line
 settings-key-make = Make a key
 settings-key-copy = Copy it now; it is not shown again.
 settings-key-made = { $hint }, made { $when }
