@@ -25,6 +25,22 @@ document.addEventListener("DOMContentLoaded", () => {
     });
   }
   for (const form of document.querySelectorAll("form")) {
-    form.addEventListener("submit", () => form.querySelector("[type=submit]").classList.add("is-busy"));
+    form.addEventListener("submit", (event) => {
+      const field = form.querySelector("[data-least]");
+      if (field !== null && [...field.value].length < Number(field.dataset.least)) {
+        event.preventDefault();     // a page that is sent comes back without the password: what was typed is kept here
+        showTooShort(field);
+      } else form.querySelector("[type=submit]").classList.add("is-busy");
+    });
   }
 });
+
+function showTooShort(field) {
+  const place = field.closest("label");
+  place.querySelector(".nk-input").classList.add("is-bad");
+  field.setAttribute("aria-invalid", "true");
+  field.setAttribute("aria-describedby", "password-problem");
+  const words = place.querySelector("template");
+  words?.replaceWith(words.content);
+  field.focus();
+}
