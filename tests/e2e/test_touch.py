@@ -131,3 +131,18 @@ async def test_so_it_is_before_anybody_is_signed_in(fresh_server: Server, browse
 async def small(page: Page) -> list[str]:
     await stands_still(page)
     return list(await page.evaluate(SMALL))
+
+
+async def test_what_wraps_on_the_page_of_models_keeps_its_distance(server: Server, browser: Browser) -> None:
+    page = await sign_in(browser, server, server.add_user(admin=True))
+    await page.set_viewport_size({"width": 360, "height": 780})
+    await page.goto(f"{server.url}/models")
+    await expect(page.locator(".nk-mrow .nk-sub").first).to_be_visible()
+
+    async def gap(above: str, below: str) -> float:
+        first, second = page.locator(above).first, page.locator(below).first
+        end = await first.evaluate("(each) => each.getBoundingClientRect().bottom")
+        return float(await second.evaluate("(each, end) => each.getBoundingClientRect().top - end", end))
+
+    assert await gap(".nk-title-models .nk-end > .nk-btn", ".nk-title-models .nk-seg") >= 12
+    assert await gap(".nk-mrow .nk-name", ".nk-mrow .nk-sub") >= 5.5
