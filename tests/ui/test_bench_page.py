@@ -203,7 +203,7 @@ async def test_it_speaks_german(home: Home, ada: Person) -> None:
     await home.services.db.run(benchmarks.add, [row := run_of("parrot"), again(row, 0.8, days=3, run_id="second")])
     await home.services.benchmarks.set_costs(Costs(watts=65, kwh_price=0.32))
     tab = await ada.at(PATH)
-    assert "20 % langsamer als am 03.03.2026, bei 1 zugleich" in _texts(tab)
+    assert "20\u00a0% langsamer als am 03.03.2026, bei 1 zugleich" in _texts(tab)
     assert _says(tab, "kostet eine Million Token hier 0,018")
 
 
