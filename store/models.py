@@ -4,13 +4,14 @@ store thread.
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 from sqlalchemy import func, text, update
 from sqlmodel import Session, col, select
 
 from store import elsewhere, removed_models
-from store.tables import Conversation, Model, ModelVersion
+from store.tables import Conversation, Model, ModelVersion, now
 
 GLANCE = (
     "SELECT id, name, path, quantisation, is_default FROM model ORDER BY id",
@@ -116,9 +117,12 @@ def install_version(session: Session, model_id: str, facts: dict[str, Any]) -> M
     model = get(session, model_id)
     if model is None:
         return None
-    if not versions(session, model_id):
-        session.add(ModelVersion(model_id=model_id, facts=facts_of(model), installed_at=model.added_at))
-    session.add(ModelVersion(model_id=model_id, facts=facts))
+    before = versions(session, model_id)
+    if not before:
+        before = [ModelVersion(model_id=model_id, facts=facts_of(model), installed_at=model.added_at)]
+        session.add(before[0])
+    at = max(now(), before[-1].installed_at + timedelta(microseconds=1))    # also where the clock was set back
+    session.add(ModelVersion(model_id=model_id, facts=facts, installed_at=at))
     return _use(session, model, facts)
 
 

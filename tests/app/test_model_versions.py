@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import shutil
+from datetime import timedelta
 from pathlib import Path
 
 import gguf
 import pytest
+from sqlmodel import Session
 
 from app.errors import Conflict, InvalidInput, NotFound
 from app.services.container import Services
@@ -14,7 +16,7 @@ from app.services.engines import ModelState
 from app.services.model_origin import Origin, origin_of
 from app.services.models import STARTER_ID
 from engine.backends.scripted import ScriptedBackend
-from store import messages
+from store import messages, models
 from tests.app.house import Shelf, until
 from tests.engine.tiny_gguf import write_tiny_gguf
 
@@ -156,3 +158,19 @@ async def test_a_model_that_never_changed_has_one_version(services: Services) ->
 def test_a_path_may_name_its_commit_or_hash(path: str, origin: Origin) -> None:
     assert origin_of(Path(path)) == origin
     assert Origin.from_values(origin.to_values()) == origin
+
+
+async def test_a_clock_that_is_set_back_does_not_turn_the_versions_round(
+    services: Services, paths: tuple[Path, Path]
+) -> None:
+    model = await services.models.add(paths[0], name="Tiny")
+
+    def add_in_a_later_year(session: Session) -> None:
+        row = models.get(session, model.id)
+        assert row is not None
+        row.added_at += timedelta(days=9000)
+
+    await services.db.run(add_in_a_later_year)
+    await services.model_versions.update(model.id, paths[1])
+    assert [each.is_in_use for each in await services.model_versions.list(model.id)] == [False, True]
+    assert (await services.model_versions.roll_back(model.id)).path == str(paths[0])
