@@ -55,6 +55,7 @@ class EngineRegistry:
     _places: ModelPlaces = field(init=False)
     _one_load: asyncio.Lock = field(default_factory=asyncio.Lock)
     _is_closed: bool = False
+    _num_forgotten: int = 0
 
     def __post_init__(self) -> None:
         self._places = ModelPlaces(self.changes)
@@ -151,6 +152,7 @@ class EngineRegistry:
 
     async def forget(self, model_id: str) -> None:
         """Unload a model that is being removed, and drop what is known of it."""
+        self._num_forgotten += 1
         await self.unload(model_id)
         self._places.by_id.pop(model_id, None)
 
@@ -176,7 +178,10 @@ class EngineRegistry:
                 await asyncio.shield(place.unloading)
                 continue
             if place is None or place.loading is None:
+                num_forgotten = self._num_forgotten
                 wanted = await self.wanted(model_id)
+                if num_forgotten != self._num_forgotten:
+                    continue            # maybe this one: it is asked anew whether there is such a model
                 place = self._places.by_id.setdefault(model_id, Place())
                 self._check_failure(place)
                 if place.loading is None and place.engine is None:

@@ -10,7 +10,9 @@ import pytest
 from app.errors import Conflict, InvalidInput, ModelNotFound
 from app.services.container import Services
 from app.services.model_facts import describe
+from app.services.model_states import Wanted
 from store.tables import Model
+from tests.app.house import Shelf
 from tests.engine.tiny_gguf import write_tiny_gguf
 
 
@@ -87,3 +89,23 @@ async def test_a_model_that_is_removed_while_its_new_file_is_looked_at_stays_rem
     with pytest.raises(ModelNotFound):
         await services.engines.load(tiny)
     assert [entry.model.id for entry in await services.models.list()] == ["parrot"]
+
+
+async def test_a_load_that_was_about_to_begin_when_its_model_went_is_none(services: Services, shelf: Shelf) -> None:
+    """It has read what the model is, and looks at the file while the model is removed."""
+    knows, wanted, removed = asyncio.Event(), services.engines.wanted, asyncio.Event()
+
+    async def held(model_id: str) -> Wanted:
+        found = await wanted(model_id)
+        knows.set()
+        await removed.wait()
+        return found
+
+    services.engines.wanted = held
+    load = asyncio.create_task(services.engines.load("parrot"))
+    await knows.wait()
+    await services.models.remove("parrot")
+    removed.set()
+    with pytest.raises(ModelNotFound):
+        await load
+    assert services.engines.loaded() == {}
