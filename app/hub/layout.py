@@ -30,6 +30,8 @@ OWNER_CHARS = 8
 class Layout(ABC):
     """The places of one model's files. `root` is never left."""
 
+    is_shared = False       # with other programs
+
     def __init__(self, root: Path, repo: str, commit_sha: str, files: Sequence[RemoteFile]) -> None:
         check_repo(repo)
         self.root = root
@@ -99,6 +101,8 @@ class SharedLayout(Layout):
     `owner` tells apart the parts of several Inglenooks, each with a data folder of its own: two that wrote into one
     would leave what neither has checked.
     """
+
+    is_shared = True
 
     def __init__(
         self, root: Path, repo: str, commit_sha: str, files: Sequence[RemoteFile], owner: str = ""

@@ -271,11 +271,15 @@ def bytes_here(layout: Layout) -> int:
     )
 
 
-def discard(layout: Layout, shared: Collection[Path] = ()) -> None:
-    """Of a download that is given up: all that is not in its place, but for the parts that others need."""
+def discard(layout: Layout, needed: Collection[Path] = ()) -> None:
+    """Of a download that is given up: all that came of it, but for what others need. What is in its place in the cache
+    that is shared stays: other programs may use it by now.
+    """
     for file in layout.files:
-        if layout.part(file) not in shared:
+        if layout.part(file) not in needed:
             layout.remove(file)
+        if not layout.is_shared and layout.place(file) not in needed:
+            layout.place(file).unlink(missing_ok=True)
     layout.remove_empty_folders()
 
 

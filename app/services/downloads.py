@@ -148,9 +148,10 @@ class DownloadService:
             self._queue.layout(each) for each in self._queue.rows.values()
             if each.id != row.id and each.repo == row.repo and each.state is not DownloadState.ON_DISK
         ]
-        shared = {layout.part(file) for layout in others for file in layout.files}
+        needed = await self._models.known_paths()       # it may be a model already, in whose moment it was stopped
+        needed |= {path for layout in others for file in layout.files for path in (layout.part(file), layout.place(file))}
         try:
-            await asyncio.to_thread(discard, self._queue.layout(row), shared)
+            await asyncio.to_thread(discard, self._queue.layout(row), needed)
         except OSError as error:
             raise Conflict(Said("download-not-removed", detail=str(error))) from error
 

@@ -139,3 +139,24 @@ async def test_what_cannot_be_removed_is_told_and_the_download_stays(shop: Shop)
     in_the_way.rmdir()
     await shop.downloads.cancel(asked.id)
     assert shop.downloads.list() == []
+
+
+async def test_nothing_stays_of_files_that_came_whole_and_are_no_model(shop: Shop) -> None:
+    """All are checked and in their places before anybody can see that they cannot be used."""
+    shop.hub.add("birds/Broken", {"broken-Q4_0.gguf": b"GGUF" + bytes(5000)}, tags=["gguf"])
+    asked = await shop.downloads.request("birds/Broken")
+    failed = await shop.until(asked.id, lambda status: status.state is State.FAILED)
+    assert failed.done_bytes == failed.total_bytes
+    assert "broken-Q4_0.gguf" in files_in(shop.services.settings.models_dir)
+    await shop.downloads.cancel(asked.id)
+    assert files_in(shop.services.settings.models_dir) == set()
+
+
+async def test_giving_up_what_is_a_model_by_now_keeps_its_files(shop: Shop) -> None:
+    """As where the process was killed after it had become one, and before that was noted."""
+    await ends_well(shop, NAME)
+    (row,) = shop.downloads._queue.rows.values()
+    await shop.downloads._queue.change(row, state=State.PAUSED)
+    await shop.downloads.cancel(row.id)
+    problems = {entry.model.id: entry.problem for entry in await shop.services.models.list()}
+    assert problems["parrot-q4_k_m"] == "" and NAME in files_in(shop.services.settings.models_dir)
