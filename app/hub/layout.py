@@ -156,10 +156,12 @@ class SharedLayout(Layout):
 
 
 def layout_of(
-    name: str, *, models_dir: Path, cache_dir: Path, repo: str, commit_sha: str, files: Sequence[RemoteFile]
+    name: str, *, models_dir: Path, cache_dir: Path, repo: str, commit_sha: str, files: Sequence[RemoteFile],
+    owner: str = "",
 ) -> Layout:
+    """`owner` of parts in the shared cache; "": who has this models folder."""
     if name == "shared":
-        return SharedLayout(cache_dir, repo, commit_sha, files, owner=str(models_dir))
+        return SharedLayout(cache_dir, repo, commit_sha, files, owner=owner or str(models_dir))
     return OwnLayout(models_dir, repo, commit_sha, files)
 
 

@@ -16,13 +16,13 @@ import structlog
 
 from app.errors import Conflict
 from app.hub.disk import Disk
-from app.hub.files import RemoteFile
-from app.hub.layout import Layout, layout_of
+from app.hub.layout import Layout
 from app.hub.pace import Patience
 from app.hub.transfer import Progress, Transfer, bytes_here
 from app.instance import AlreadyRunning, Instance
 from app.language import Said, kept
 from app.services.changes import Change, Changes
+from app.services.download_places import DownloadPlaces
 from app.services.download_rules import DownloadRules, RuleBook
 from app.services.download_status import DownloadStatus, Meter, status_of_row, status_of_running, stopped_by
 from app.services.hub import HubService
@@ -62,6 +62,7 @@ class DownloadQueue:
         self._patience = patience
         self._register = register
         self.rows: dict[str, Download] = {}             # all of them, oldest first; `change` keeps the database alike
+        self.places = DownloadPlaces(db, settings)
         self._book = RuleBook(db, settings)
         self._running: dict[str, _Running] = {}
         self._ticker: asyncio.Task[None] | None = None
@@ -156,10 +157,7 @@ class DownloadQueue:
             log.warning("a download's state could not be stored", repo=row.repo, reason=str(error))
 
     def layout(self, row: Download) -> Layout:
-        return layout_of(
-            row.layout, models_dir=self._settings.models_dir.resolve(), cache_dir=self._settings.hub_cache_dir,
-            repo=row.repo, commit_sha=row.commit_sha, files=[RemoteFile(**each) for each in row.files],
-        )
+        return self.places.layout(row)
 
     async def count_bytes(self, row: Download) -> None:
         """How much is there of one that does not run."""
@@ -303,6 +301,7 @@ class DownloadQueue:
 
     async def _read_rows(self) -> None:
         self.rows = {row.id: row for row in await self._db.read(downloads.list_all)}
+        await self.places.load(self.rows)
         for row in self.rows.values():
             await self.count_bytes(row)
 

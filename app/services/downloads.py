@@ -98,6 +98,7 @@ class DownloadService:
         await self._queue.check_room(row)
         row = await self._db.run(downloads.add, row)
         self._queue.rows.setdefault(row.id, row)
+        await self._queue.places.begin(row)
         self._queue.want(row)
         return self.get(row.id)
 
@@ -149,7 +150,8 @@ class DownloadService:
             if each.id != row.id and each.repo == row.repo and each.state is not DownloadState.ON_DISK
         ]
         needed = await self._models.known_paths()       # it may be a model already, in whose moment it was stopped
-        needed |= {path for layout in others for file in layout.files for path in (layout.part(file), layout.place(file))}
+        for layout in others:
+            needed |= {path for file in layout.files for path in (layout.part(file), layout.place(file))}
         try:
             await asyncio.to_thread(discard, self._queue.layout(row), needed)
         except OSError as error:
@@ -183,6 +185,7 @@ class DownloadService:
                 files=[file.as_json() for file in variant.files], layout=self._queue.rules.layout,
                 state=DownloadState.PAUSED,
             )
+            await self._queue.places.begin(row)
         await self._queue.enqueue(row)
         return self.get(row.id)
 
