@@ -175,6 +175,10 @@ class Services:
         if num_interrupted := await self.generations.interrupt_stale():
             log.info("answers were interrupted by the last stop", count=num_interrupted)
         await self.imports.remove_leftovers()
+        try:
+            await self.models.delete_leftovers()
+        except OSError as error:            # no reason not to start
+            log.warning("files of a removed model could not be deleted", reason=str(error))
         await self.model_uploads.remove_leftovers()
         await self.models.register_starter()
         await self.model_settings.apply_memory_budget()

@@ -205,6 +205,8 @@ def delete_files(paths: Iterable[Path], root: Path) -> None:
     """And the folders below `root` that are empty then."""
     root = root.resolve()
     for path in paths:
+        if not path.is_relative_to(root):
+            continue
         path.unlink(missing_ok=True)
         with suppress(OSError):         # not empty, or gone already
             for folder in path.parents:

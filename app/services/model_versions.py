@@ -11,17 +11,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from sqlmodel import Session
+
 from app.errors import Conflict, InvalidInput, NotFound
 from app.language import Said
 from app.services.changes import Change, Changes
 from app.services.engines import EngineRegistry
-from app.services.model_facts import as_model, delete_files, describe, missing_of, version_of
+from app.services.model_facts import as_model, describe, missing_of, paths_of, version_of
 from app.services.model_origin import Downloaded, Origin
 from app.services.models import ModelService
 from app.settings import Settings
-from engine.judge import files_of
 from engine.lora import Adapter
-from store import models
+from store import leftovers, models
 from store.database import Database
 from store.tables import Model, ModelVersion
 
@@ -46,7 +47,7 @@ class ModelVersions:
         self._models = models_
         self._engines = engines
         self._changes = changes
-        self._models_dir = settings.models_dir
+        self._models_dir = settings.models_dir.resolve()
         self._one_change = asyncio.Lock()       # what is looked at is so still when it is acted on
 
     async def list(self, model_id: str) -> list[InstalledVersion]:
@@ -104,10 +105,10 @@ class ModelVersions:
         target = _named(await self.list(model.id), version_id, model)
         if target.is_in_use:
             raise Conflict(Said("error-version-in-use", model=model.name))
-        await self._db.run(models.forget_version, target.version_id)
-        needed = {Path(each.path) for each in await self._db.read(models.list_all)}
-        if target.path not in needed and target.path.is_relative_to(self._models_dir.resolve()):
-            await asyncio.to_thread(delete_files, files_of(target.path), self._models_dir)
+        row = next(each for each in await self._db.read(models.versions, model.id) if each.id == target.version_id)
+        files = await asyncio.to_thread(lambda: paths_of(as_model(model, row.facts)))
+        await self._db.run(_take_out, row.id, [each for each in files if each.is_relative_to(self._models_dir)])
+        await self._models.delete_leftovers()
         self._changes.announce_all(Change("models"))
 
     async def _use(self, model_id: str, version_id: str) -> Model:
@@ -119,6 +120,11 @@ class ModelVersions:
         self._engines.retire(model.id)
         self._changes.announce_all(Change("models"))
         return model
+
+
+def _take_out(session: Session, version_id: str, files: Sequence[Path]) -> None:
+    leftovers.note(session, files)
+    models.forget_version(session, version_id)
 
 
 def _shown(model: Model, row: ModelVersion) -> InstalledVersion:

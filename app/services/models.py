@@ -44,7 +44,7 @@ from engine.errors import ModelLoadError
 from engine.judge import judge
 from engine.lora import Adapter
 from engine.template_doctor import TemplateReport
-from store import elsewhere, models
+from store import elsewhere, leftovers, models
 from store.database import Database
 from store.tables import Connection, ConnectionModel, Model
 
@@ -167,12 +167,19 @@ class ModelService:
         if not stops_answers and (num_requests := self._engines.status(model.id).num_requests):
             raise Conflict(Said("error-model-writes", model=model.name, count=num_requests))
         removal = await self.removal(model)
-        await self._db.run(models.remove, model.id)     # first: whoever asks for it in between must not load it again
+        await self._db.run(_take_out, model.id, removal.deleted)    # first: who asks for it must not load it again
         await self._engines.forget(model.id)
-        await asyncio.to_thread(delete_files, removal.deleted, self._models_dir)
+        await self.delete_leftovers()
         for callback in self._removed:
             await callback(model.id)
         self._changes.announce_all(Change("models"))
+
+    async def delete_leftovers(self) -> None:
+        """Of what was removed, maybe by a process that was killed; but for what was made known again meanwhile."""
+        due = {Path(each) for each in await self._db.read(leftovers.listed)}
+        if due:
+            await asyncio.to_thread(delete_files, due - await self.known_paths(), self._models_dir)
+            await self._db.run(leftovers.forget, due)
 
     async def removal(self, model: Model) -> Removal:
         """What `remove` does to its files, and to whose chats."""
@@ -230,6 +237,11 @@ def _take_in(session: Session, model: Model) -> Model:
     taken = {STARTER_ID, *(name for each in known for name in (each.id, *ModelSettings.of(each).aliases))}
     model.id = same.id if same else _free_id(model.id, taken)
     return models.upsert(session, model)
+
+
+def _take_out(session: Session, model_id: str, files: Sequence[Path]) -> None:
+    leftovers.note(session, files)
+    models.remove(session, model_id)
 
 
 def _listed(session: Session) -> tuple[list[Model], Led]:

@@ -109,3 +109,41 @@ async def test_a_load_that_was_about_to_begin_when_its_model_went_is_none(servic
     with pytest.raises(ModelNotFound):
         await load
     assert services.engines.loaded() == {}
+
+
+class TestKilledWithinARemoval:
+    """The model, or its version, is forgotten, and its files are not deleted yet."""
+
+    @pytest.fixture
+    async def uploaded(self, services: Services, monkeypatch: pytest.MonkeyPatch) -> Path:
+        folder = services.settings.models_dir.resolve() / "uploads"
+        folder.mkdir(parents=True)
+        path = write_tiny_gguf(folder / "mine.gguf")
+        await services.models.add(path)
+
+        async def killed() -> None:
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(services.models, "delete_leftovers", killed)
+        return path
+
+    async def test_the_next_start_deletes_them(
+        self, services: Services, uploaded: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with pytest.raises(KeyboardInterrupt):
+            await services.models.remove("mine")
+        monkeypatch.undo()
+        assert await asyncio.to_thread(uploaded.exists)
+        await services.start()
+        assert not await asyncio.to_thread(uploaded.exists)
+        assert "mine" not in [entry.model.id for entry in await services.models.list()]
+
+    async def test_what_was_made_known_again_stays(
+        self, services: Services, uploaded: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with pytest.raises(KeyboardInterrupt):
+            await services.models.remove("mine")
+        monkeypatch.undo()
+        await services.models.add(uploaded)
+        await services.start()
+        assert await asyncio.to_thread(uploaded.exists)
