@@ -70,6 +70,10 @@ SENTENCES: Final[Mapping[str, str]] = {
         "{connection} sent nothing for {seconds} s. Its server may be loading the model, or have too much to do: try "
         "again later."
     ),
+    "elsewhere-wordless": (
+        "{connection} took the question and sent no word of an answer for {seconds} s. Its server may have too much to "
+        "do: try again later, or ask something shorter."
+    ),
     "elsewhere-cut": "{connection} broke off before its answer was whole. Ask again.",
     "elsewhere-garbage": (
         "{connection} sent what is no answer of OpenAI's API: {detail}. See that its address is that of the API; "

@@ -22,7 +22,7 @@ from engine.params import SamplingParams
 from engine.remote.asking import Learnt
 from engine.remote.endpoint import Endpoint
 from engine.remote.link import Link, Size
-from engine.remote.wire import Wire
+from engine.remote.wire import Wire, wordless
 from engine.told import Told
 
 COOLS_S = 30.0                  # that an endpoint comes after the others, once it has failed
@@ -123,7 +123,7 @@ class RemoteEngine:
     async def _with_stand_ins(self, ask: Ask) -> AsyncGenerator[Delta, None]:
         self._num_running += 1
         try:
-            link, begun = await self._first_that_answers(lambda link: _begun(self._until_closed(ask(link))))
+            link, begun = await self._first_that_answers(lambda link: _begun(link, self._until_closed(ask(link))))
             async with aclosing(begun.others), aclosing(self._watched(link.endpoint, begun.others)) as others:
                 yield replace(self._counted(begun.first), connection=link.endpoint.address.name)
                 async for delta in others:
@@ -218,5 +218,11 @@ class _Begun:
     others: AsyncGenerator[Delta, None]
 
 
-async def _begun(deltas: AsyncGenerator[Delta, None]) -> _Begun:
-    return _Begun(await anext(deltas), deltas)
+async def _begun(link: Link, deltas: AsyncGenerator[Delta, None]) -> _Begun:
+    """A server may keep its line open for ever without a word: that is no answer."""
+    seconds = link.wire.patience.words_s
+    try:
+        async with asyncio.timeout(seconds):
+            return _Begun(await anext(deltas), deltas)
+    except TimeoutError as error:
+        raise wordless(link.endpoint.address, seconds) from error

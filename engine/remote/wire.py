@@ -43,6 +43,7 @@ class Patience:
     connect_s: float = 10.0
     first_s: float = 300.0              # until anything comes: the model may be loading, the queue long
     idle_s: float = 120.0               # between two pieces
+    words_s: float = 900.0              # until the first word, though the line is kept open: a long prompt is read
     short_s: float = 20.0               # for what needs no model
 
 
@@ -227,6 +228,10 @@ def cut(address: Address) -> EndpointError:
 
 def too_slow(address: Address, seconds: float) -> EndpointError:
     return EndpointError(Told("elsewhere-slow", connection=address.name, seconds=f"{seconds:g}"))
+
+
+def wordless(address: Address, seconds: float) -> EndpointError:
+    return EndpointError(Told("elsewhere-wordless", connection=address.name, seconds=f"{seconds:g}"))
 
 
 def unreachable(address: Address, error: Exception) -> EndpointError:

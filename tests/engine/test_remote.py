@@ -159,6 +159,23 @@ async def test_what_goes_wrong_before_the_first_word_is_told_and_another_stands_
     assert len(upstream.chats()) == num_asked
 
 
+@pytest.mark.parametrize("fault", ["pings", "no deltas"])
+async def test_one_that_only_keeps_its_line_open_is_given_up_and_another_stands_in(
+    fault: str, upstream: Upstream, second: Upstream
+) -> None:
+    upstream.fault = fault
+    wire = Wire(replace(HURRY, idle_s=60.0, first_s=60.0, words_s=1.0))
+    try:
+        with pytest.raises(EndpointError, match="Server 0 took the question and sent no word of an answer for 1 s"):
+            await all_of(Far([upstream], wire).engine)
+        both = Far([upstream, second], wire)
+        assert text_of(await all_of(both.engine)) == "The second one."
+        assert [(name, error is None) for name, error in both.outcomes] == [("Server 0", False), ("Server 1", True)]
+        assert await asyncio.to_thread(upstream.gone.wait, 10)      # it is let go of, and can stop
+    finally:
+        await wire.close()
+
+
 @pytest.mark.parametrize("fault", ["cut", "ends early", "error event", "endless"])
 async def test_what_breaks_off_later_is_told_and_nobody_else_goes_on(
     fault: str, upstream: Upstream, second: Upstream, wire: Wire

@@ -172,6 +172,8 @@ class _Handler(BaseHTTPRequestHandler):
         if up.fault == "silent":
             self.upstream.released.wait()
             return
+        while up.fault in _FOR_EVER and not up.released.wait(0.02):
+            yield _FOR_EVER[up.fault]
         yield b": ping\n\n"
         yield _chunk({"role": "assistant", "content": ""})
         if up.thinks:
@@ -225,6 +227,10 @@ _STATUSES: dict[str, tuple[int, Any]] = {
         "This model's maximum context length is 4096 tokens. However, you requested 5000 tokens in the messages."
     )}}),
     "wrong": (422, {"detail": [{"msg": "messages: Field required"}]}),
+}
+_FOR_EVER: dict[str, bytes] = {            # each keeps its line open, and says nothing
+    "pings": b": ping\n\n",
+    "no deltas": b'data: {"choices": [{"delta": {"content": ""}}]}\n\n',
 }
 _BEFORE: dict[str, bytes] = {
     "garbage": b"\x00\x01\x02 not a stream at all\n\n",

@@ -161,6 +161,7 @@ engine-elsewhere-certificate-date = { $connection } wird nicht gefragt: Das Zert
 engine-elsewhere-certificate-name = { $connection } wird nicht gefragt: { $host } zeigt das Zertifikat eines anderen Servers. Bitte die Adresse eingeben, für die es ausgestellt ist; stimmt sie schon, steht jemand dazwischen.
 engine-elsewhere-certificate = { $connection } wird nicht gefragt: Das Zertifikat von { $host } kann nicht angenommen werden ({ $detail }). Der Betreiber muss es ersetzen.
 engine-elsewhere-slow = { $connection } hat { $seconds } s lang nichts gesendet. Vielleicht lädt der Server das Modell oder hat zu viel zu tun: später noch einmal versuchen.
+engine-elsewhere-wordless = { $connection } hat die Frage angenommen und { $seconds } s lang kein Wort einer Antwort gesendet. Vielleicht hat der Server zu viel zu tun: später noch einmal versuchen, oder etwas Kürzeres fragen.
 engine-elsewhere-cut = { $connection } hat abgebrochen, bevor die Antwort ganz war. Bitte noch einmal fragen.
 engine-elsewhere-garbage = { $connection } hat etwas gesendet, das keine Antwort der API von OpenAI ist: { $detail }. Stimmt die Adresse der API? Meist endet sie auf /v1.
 engine-elsewhere-huge = { $connection } hat in einer Antwort mehr als { $size } gesendet; sie wurde aufgegeben. Bitte weniger verlangen.

@@ -161,6 +161,7 @@ engine-elsewhere-certificate-date = { $connection } is not asked: the certificat
 engine-elsewhere-certificate-name = { $connection } is not asked: { $host } shows a certificate of another host. Enter the address for which it was made; if it is right, somebody stands in between.
 engine-elsewhere-certificate = { $connection } is not asked: the certificate of { $host } cannot be accepted ({ $detail }). Whoever keeps that server must replace it.
 engine-elsewhere-slow = { $connection } sent nothing for { $seconds } s. Its server may be loading the model, or have too much to do: try again later.
+engine-elsewhere-wordless = { $connection } took the question and sent no word of an answer for { $seconds } s. Its server may have too much to do: try again later, or ask something shorter.
 engine-elsewhere-cut = { $connection } broke off before its answer was whole. Ask again.
 engine-elsewhere-garbage = { $connection } sent what is no answer of OpenAI's API: { $detail }. See that its address is that of the API; mostly it ends in /v1.
 engine-elsewhere-huge = { $connection } sent more than { $size } in one answer, so it was given up. Ask for less.
