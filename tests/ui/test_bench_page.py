@@ -10,13 +10,13 @@ from nicegui.element import Element
 from nicegui.testing import User
 
 from app.services.bench_status import BenchState, BenchStatus
-from app.services.models import STARTER_ID
+from app.services.models import STARTER_ID, STARTER_NAME
 from app.services.prices import Costs
 from engine.backends.scripted import Gate, ScriptedBackend
 from store import benchmarks
 from tests.app.measured import again, run_of
 from tests.ui.conftest import Home, Person
-from tests.ui.using import click, elements, trigger, until
+from tests.ui.using import click, elements, press, trigger, until
 from ui.bench.money import amount_in
 from ui.bench.progress import parts_of
 from ui.components.curve import Curve, Point, ticks_up_to
@@ -194,6 +194,7 @@ async def test_money_is_kept_and_reckoned_in_every_tab(home: Home, ada: Person) 
 async def test_models_lead_there(home: Home, ada: Person) -> None:
     for path in ("/models", f"/models/installed/{STARTER_ID}"):
         tab = await ada.at(path)
+        press(tab, f"More for {STARTER_NAME}")
         links = [str(each.props.get("href")) for each in elements(tab, Element)]
         assert f"{PATH}?model={STARTER_ID}" in links, path
 

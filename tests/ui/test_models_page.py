@@ -19,7 +19,7 @@ from tests.engine.scripted_embedder import ScriptedEmbedder
 from tests.engine.tiny_gguf import write_tiny_gguf
 from tests.engine.tiny_lora import random_factors, write_tiny_adapter
 from tests.ui.conftest import Home, Person
-from tests.ui.using import click, elements, has, one, trigger, until
+from tests.ui.using import click, elements, has, one, press, trigger, until
 from ui.components.memory_card import Memory, Share
 from ui.components.menu_choices import MenuChoices
 
@@ -69,7 +69,8 @@ async def test_a_model_that_did_not_load_says_why(home: Home, ada: Person) -> No
 async def test_another_default_is_a_click_away(home: Home, ada: Person) -> None:
     await home.shelf.put(home.services, "parrot", "Hello")
     tab = await ada.at("/models")
-    click(tab, "Set as default")      # the starter model is it already
+    press(tab, "More for Parrot")
+    click(tab, "Set as default")
     await until(lambda: not any(text == "Small starter model" and _default_before(tab) for text in _texts(tab)))
     default = await home.services.models.default()
     assert default is not None and default.id == "parrot"
@@ -103,7 +104,8 @@ async def test_adapters_are_told_and_the_files_that_go_with_a_model(home: Home, 
     tab = await ada.at("/models")
     (told,) = (text for text in _texts(tab) if text.startswith("F32"))
     assert told.endswith("on disk, style.gguf at 0.5")
-    click(tab, "Remove")              # the starter model's row has none
+    press(tab, "More for Bard")
+    click(tab, "Remove")
     await until(lambda: "Deleted with it, from the models folder: base.gguf, style.gguf." in _texts(tab))
 
 
@@ -116,6 +118,7 @@ async def test_removing_asks_first_and_says_what_becomes_of_the_file(
     if not is_there:
         path.unlink()
     tab = await ada.at("/models")
+    press(tab, "More for Tiny 0")
     click(tab, "Remove")
     await until(lambda: (f"Its file stays at {path}." if is_there else "Its file is gone already.") in _texts(tab))
     assert len(await home.services.models.list()) == 2

@@ -50,6 +50,13 @@ def click(tab: User, text: str) -> None:
     trigger(found.pop(), "click")
 
 
+def press(tab: User, label: str) -> None:
+    """The button with a symbol alone, of this name."""
+    buttons = [each for each in elements(tab, Element) if each.tag == "button"]
+    (button,) = [each for each in buttons if each.props.get("aria-label") == label]
+    trigger(button, "click")
+
+
 def _clickable(element: Element) -> Element | None:
     for each in (element, *element.ancestors()):
         if any(listener.type.split(".")[0] == "click" for listener in each._event_listeners.values()):
