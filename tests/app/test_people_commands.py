@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from queue import Queue
 
 import httpx
 import pytest
@@ -88,17 +89,17 @@ class TestBesideAServer:
     ) -> None:
         cleo, dan = beside.person("Cleo Beside"), beside.person("Dan Beside")
         source = write_json(tmp_path / "elsewhere.json", [chatgpt_conversation("c1")])
-        hers: list[Change] = []
-        his: list[Change] = []
+        hers, his = Queue[Change](), list[Change]()
 
         async def watch() -> None:
-            beside.services.changes.watch(cleo.user_id, hers.append)
+            beside.services.changes.watch(cleo.user_id, hers.put)
             beside.services.changes.watch(dan.user_id, his.append)
 
         beside.do(watch())
         done = inglenook("import", str(source), "--user", cleo.name)
         assert (done.exit_code, done.out) == (0, "1 added, 0 updated, 0 known, 0 skipped.\n")
-        assert Change("import") in hers and Change("import") not in his
+        assert hers.get(timeout=60) == Change("import")     # the last is told after the command has heard of its end
+        assert Change("import") not in his
 
     def test_what_ends_ends_at_once_and_the_sign_in_page_says_why(self, inglenook: Inglenook, beside: House) -> None:
         carl = beside.person("Carl Beside")
