@@ -46,9 +46,8 @@ class Prompts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Singles:
-    """The rows of one token again, as the kernel wants them: tensors on the device, all [rows] but the tables."""
+    """The rows of one token, the step's first, as the kernel wants them: on the device, all [rows] but the tables."""
 
-    rows: Tensor                # int64: which of the step's tokens
     tables: Tensor              # int32 [rows, blocks]
     slots: Tensor               # int32: row of `tables`
     positions: Tensor           # int32

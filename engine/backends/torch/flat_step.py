@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, chain, groupby
-from typing import Any, TypeAlias
+from itertools import accumulate
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,24 +17,19 @@ from torch import Tensor
 
 from engine.backends.torch.attention import Prompts, Singles, Span
 from engine.backends.torch.decoder import FlatStep
-from engine.backends.torch.model_config import BLOCK_SIZE
+from engine.backends.torch.step_count import RowKind, StepCount, bounds_of, ranges
 from engine.batch import BatchRow
 
 ALIGNED_BYTES = 16
-MAX_RUNS = 4                # of prompts that are fresh, or go on: each is a launch a layer
-
-Numbers: TypeAlias = NDArray[np.int64]
 
 
 def flatten(rows: Sequence[BatchRow], device: torch.device, *, for_kernels: bool) -> FlatStep:
     """With `for_kernels`, single tokens and prompts apart, as kernels want them; `spans` are then of prompts alone."""
-    count = _Count.of(rows)
+    count = StepCount.of(rows)
     cargo = _Cargo()
-    token_ids = cargo.add(np.fromiter(chain.from_iterable(row.token_ids for row in rows), np.int64))
-    positions, blocks = cargo.add(count.positions), cargo.add(count.blocks_of(count.befores, count.lengths))
-    wanted = cargo.add(_ranges(count.starts + count.lengths - count.num_wanted, count.num_wanted))
-    tables = cargo.add(count.tables)
-    singles = _SinglesPlan.of(rows, count, cargo) if for_kernels else None
+    token_ids, positions, blocks = cargo.add(count.token_ids), cargo.add(count.positions), cargo.add(count.blocks)
+    wanted, tables = cargo.add(count.wanted), cargo.add(count.tables)
+    singles = _SinglesPlan.of(count, cargo) if for_kernels else None
     prompts = _prompts_plans(count, cargo) if for_kernels else None
     cargo.bring(device)
     return FlatStep(
@@ -43,58 +38,6 @@ def flatten(rows: Sequence[BatchRow], device: torch.device, *, for_kernels: bool
         singles=None if singles is None else singles.made(cargo),
         prompts=None if prompts is None else [plan.made(cargo) for plan in prompts],
     )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Count:
-    """Of each row, [rows] but for `tables`."""
-
-    lengths: Numbers            # tokens in this step
-    befores: Numbers            # tokens before them that have KV
-    starts: Numbers             # of its tokens, in the step
-    num_wanted: Numbers         # of its last tokens, after which logits are wanted
-    tables: Numbers             # blocks of all rows, behind one another
-    first_blocks: Numbers       # where its own begin there
-    num_blocks: Numbers
-
-    @classmethod
-    def of(cls, rows: Sequence[BatchRow]) -> _Count:
-        lengths, befores, num_wanted = np.array(
-            [(len(row.token_ids), row.position, row.num_sampled_from) for row in rows], np.int64
-        ).T
-        num_blocks = -(-(befores + lengths) // BLOCK_SIZE)
-        own = (row.block_table[:number] for row, number in zip(rows, num_blocks.tolist(), strict=True))
-        return cls(
-            lengths=lengths, befores=befores, starts=_firsts(lengths), num_wanted=num_wanted,
-            tables=np.fromiter(chain.from_iterable(own), np.int64), first_blocks=_firsts(num_blocks),
-            num_blocks=num_blocks,
-        )
-
-    @property
-    def ends(self) -> Numbers:
-        return self.befores + self.lengths
-
-    @property
-    def positions(self) -> Numbers:
-        return _ranges(self.befores, self.lengths)
-
-    def blocks_of(self, firsts: Numbers, numbers: Numbers, rows: slice = slice(None)) -> Numbers:
-        """The block of each of the tokens `firsts` to `firsts` + `numbers` of these rows' sequences."""
-        places = np.repeat(self.first_blocks[rows], numbers) + _ranges(firsts, numbers) // BLOCK_SIZE
-        blocks: Numbers = self.tables[places]
-        return blocks
-
-
-def _firsts(numbers: Numbers) -> Numbers:
-    """Where each piece begins, if pieces of these sizes lie behind one another."""
-    firsts: Numbers = np.cumsum(numbers) - numbers
-    return firsts
-
-
-def _ranges(firsts: Numbers, numbers: Numbers) -> Numbers:
-    """`firsts[i]` to `firsts[i] + numbers[i]`, one behind the other."""
-    ranges: Numbers = np.arange(numbers.sum()) + np.repeat(firsts - _firsts(numbers), numbers)
-    return ranges
 
 
 @dataclass(slots=True)
@@ -130,7 +73,7 @@ def _aligned(length: int, kind: type[np.integer[Any]]) -> int:
     return -(-length // step) * step
 
 
-def _spans(count: _Count, tables: Tensor, *, least_tokens: int) -> list[Span]:
+def _spans(count: StepCount, tables: Tensor, *, least_tokens: int) -> list[Span]:
     numbers = zip(
         *(each.tolist() for each in (count.starts, count.lengths, count.befores, count.first_blocks, count.num_blocks)),
         strict=True,
@@ -144,31 +87,29 @@ def _spans(count: _Count, tables: Tensor, *, least_tokens: int) -> list[Span]:
 
 @dataclass(frozen=True, slots=True)
 class _SinglesPlan:
-    rows: int
+    width: int
     tables: int
     positions: int
     slots: int
 
     @classmethod
-    def of(cls, rows: Sequence[BatchRow], count: _Count, cargo: _Cargo) -> _SinglesPlan | None:
-        [single] = np.nonzero(count.lengths == 1)
-        if not len(single):
+    def of(cls, count: StepCount, cargo: _Cargo) -> _SinglesPlan | None:
+        number = int(np.count_nonzero(count.kinds == RowKind.SINGLE))
+        if not number:
             return None
-        width = int(count.num_blocks[single].max())
-        tables = np.zeros((len(single), width), np.int32)
-        for row, index in enumerate(single.tolist()):
-            own = rows[index].block_table[:width]
-            tables[row, : len(own)] = own
+        width = int(count.num_blocks[:number].max())
+        tables = np.zeros((number, width), np.int32)
+        for table, row in zip(tables, count.rows, strict=False):
+            own = row.block_table[:width]
+            table[: len(own)] = own
         return cls(
-            rows=cargo.add(count.starts[single]), tables=cargo.add(tables.reshape(-1), np.int32),
-            positions=cargo.add(count.befores[single], np.int32), slots=cargo.add(np.arange(len(single)), np.int32),
+            width=width, tables=cargo.add(tables.reshape(-1), np.int32),
+            positions=cargo.add(count.befores[:number], np.int32), slots=cargo.add(np.arange(number), np.int32),
         )
 
     def made(self, cargo: _Cargo) -> Singles:
-        rows = cargo[self.rows]
         return Singles(
-            rows=rows, tables=cargo[self.tables].view(len(rows), -1), slots=cargo[self.slots],
-            positions=cargo[self.positions],
+            tables=cargo[self.tables].view(-1, self.width), slots=cargo[self.slots], positions=cargo[self.positions]
         )
 
 
@@ -192,29 +133,21 @@ class _PromptsPlan:
         )
 
 
-def _prompts_plans(count: _Count, cargo: _Cargo) -> list[_PromptsPlan] | None:
-    """Runs of prompts that begin, and of those that go on. None where single tokens stand between prompts, or there are
-    none. The scheduler puts single tokens first.
-    """
-    [prompts] = np.nonzero(count.lengths > 1)
-    if not len(prompts) or prompts[0] != len(count.lengths) - len(prompts):
-        return None
-    runs = [(goes_on, list(run)) for goes_on, run in groupby(prompts.tolist(), key=lambda i: bool(count.befores[i]))]
-    if len(runs) > MAX_RUNS:
-        runs = [(True, prompts.tolist())]
-    return [_prompts_plan(count, slice(run[0], run[-1] + 1), cargo, goes_on=goes_on) for goes_on, run in runs]
+def _prompts_plans(count: StepCount, cargo: _Cargo) -> list[_PromptsPlan] | None:
+    """Those that begin, and those that go on, each a launch a layer. None where there are none."""
+    begin, go_on = np.searchsorted(count.kinds, [RowKind.BEGINS, RowKind.GOES_ON]).tolist()
+    runs = ((slice(begin, go_on), False), (slice(go_on, None), True))
+    return [
+        _prompts_plan(count, rows, cargo, goes_on=goes_on) for rows, goes_on in runs if len(count.lengths[rows])
+    ] or None
 
 
-def _prompts_plan(count: _Count, rows: slice, cargo: _Cargo, *, goes_on: bool) -> _PromptsPlan:
+def _prompts_plan(count: StepCount, rows: slice, cargo: _Cargo, *, goes_on: bool) -> _PromptsPlan:
     lengths, ends = count.lengths[rows], count.ends[rows]
     start, nothing = int(count.starts[rows][0]), np.zeros_like(ends)
     return _PromptsPlan(
-        start=start, end=start + int(lengths.sum()), query_bounds=cargo.add(_bounds(lengths), np.int32),
-        key_bounds=cargo.add(_bounds(ends), np.int32), most_queries=int(lengths.max()), most_keys=int(ends.max()),
+        start=start, end=start + int(lengths.sum()), query_bounds=cargo.add(bounds_of(lengths), np.int32),
+        key_bounds=cargo.add(bounds_of(ends), np.int32), most_queries=int(lengths.max()), most_keys=int(ends.max()),
         blocks=cargo.add(count.blocks_of(nothing, ends, rows)) if goes_on else None,
-        positions=cargo.add(_ranges(nothing, ends)) if goes_on else None,
+        positions=cargo.add(ranges(nothing, ends)) if goes_on else None,
     )
-
-
-def _bounds(numbers: Numbers) -> Numbers:
-    return np.concatenate(([0], np.cumsum(numbers)))

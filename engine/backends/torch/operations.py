@@ -152,28 +152,34 @@ class CudaOperations(PlainOperations):
         self, qkv: Tensor, queries: Tensor, kv: PagedKv, layer: int, step: AttendedStep, *, scale: float,
         softcap: float | None, window: int | None,
     ) -> Tensor:
-        mixed = torch.empty_like(queries, memory_format=torch.contiguous_format)
-        prompts = step.prompts if softcap is None else None
-        if prompts is not None:
-            for run in prompts:
-                self._attend_prompts(qkv, mixed, kv, layer, run, scale, window)
-        else:
-            for span in step.spans:
-                if span.num_tokens > 1:
-                    attend_span(queries, mixed, kv, layer, span, window, scale, softcap)
+        """The step's rows lie in the order of their kinds, so the parts lie behind one another."""
+        parts = []
         if step.singles is not None:
-            singles, config = step.singles, self._config
-            out = qkv.new_empty(len(singles.rows), config.num_heads * config.head_dim)
-            self._paged(qkv.device)(
-                qkv[singles.rows], kv.layers[layer], singles.tables, singles.slots, singles.positions, out,
-                scale=scale, softcap=softcap, window=window, scales=kv.scales(layer),
-            )
-            mixed[singles.rows] = out.view(len(singles.rows), config.num_heads, config.head_dim)
-        return mixed
+            parts.append(self._attend_singles(qkv, kv, layer, step.singles, scale, softcap, window))
+        if softcap is None:
+            parts += [self._attend_prompts(qkv, kv, layer, run, scale, window) for run in step.prompts or ()]
+        elif step.spans:
+            mixed = torch.empty_like(queries, memory_format=torch.contiguous_format)
+            for span in step.spans:
+                attend_span(queries, mixed, kv, layer, span, window, scale, softcap)
+            parts.append(mixed[step.spans[0].start :])
+        return parts[0] if len(parts) == 1 else torch.cat(parts)
+
+    def _attend_singles(
+        self, qkv: Tensor, kv: PagedKv, layer: int, singles: Singles, scale: float, softcap: float | None,
+        window: int | None,
+    ) -> Tensor:
+        number, config = len(singles.slots), self._config
+        out = qkv.new_empty(number, config.num_heads * config.head_dim)
+        self._paged(qkv.device)(
+            qkv[:number], kv.layers[layer], singles.tables, singles.slots, singles.positions, out, scale=scale,
+            softcap=softcap, window=window, scales=kv.scales(layer),
+        )
+        return out.view(number, config.num_heads, config.head_dim)
 
     def _attend_prompts(
-        self, qkv: Tensor, mixed: Tensor, kv: PagedKv, layer: int, prompts: Prompts, scale: float, window: int | None
-    ) -> None:
+        self, qkv: Tensor, kv: PagedKv, layer: int, prompts: Prompts, scale: float, window: int | None
+    ) -> Tensor:
         config = self._config
         heads = qkv[prompts.start : prompts.end].view(prompts.end - prompts.start, -1, config.head_dim)
         q, k, v = heads.split((config.num_heads, config.num_kv_heads, config.num_kv_heads), dim=1)
@@ -181,11 +187,12 @@ class CudaOperations(PlainOperations):
             from engine.backends.torch.kernels import gather  # noqa: PLC0415 - as above
 
             k, v = gather(kv.layers[layer], prompts.blocks, prompts.positions, qkv.dtype, kv.scales(layer))
-        mixed[prompts.start : prompts.end] = _flash_attention(
+        mixed: Tensor = _flash_attention(
             q, k, v, prompts.query_bounds, prompts.key_bounds, prompts.most_queries, prompts.most_keys, 0.0,
             window is None, False, scale=scale, window_size_left=-1 if window is None else window - 1,
             window_size_right=0,
         )[0]
+        return mixed
 
     def _paged(self, device: torch.device) -> PagedAttention:
         if self._attention is None:
