@@ -75,6 +75,11 @@ class EngineCore:
         """Why the thread ended by itself. None while it lives, and after `close`."""
         return self._failure
 
+    @property
+    def is_prepared(self) -> bool:
+        """What later steps would wait for is there: it is made in pieces, while nothing is asked."""
+        return self._worker.is_prepared
+
     def submit(self, request: Request, on_output: OnOutput) -> None:
         """Hand over a request. `on_output` is called on the event loop, last with an output that has a `finish_reason`.
 

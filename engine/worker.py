@@ -28,8 +28,8 @@ from engine.step import StepInHand
 from engine.told import Told
 
 MANY_TOKENS = 512           # a step of more takes long
-IDLE_S = 0.1                # without work, before what later steps need is prepared: in pieces, for each of which
-                            # somebody who comes meanwhile has to wait
+IDLE_S = 0.1                # without work, before what is held is recounted, and what later steps need is prepared: in
+                            # pieces, for each of which somebody who comes meanwhile has to wait
 
 logger = structlog.get_logger(__name__)
 
@@ -44,17 +44,18 @@ class WorkerListener(Protocol):
 
 
 class EngineWorker:
-    """`submit`, `abort`, `close` and `metrics` are for the event loop; all else belongs to the thread."""
+    """`submit`, `abort`, `close`, `metrics`, `is_prepared` are for the event loop; all else belongs to the thread."""
 
     def __init__(self, name: str, make_backend: Callable[[], Backend], listener: WorkerListener) -> None:
         self.metrics = EngineMetrics()         # replaced, never changed
+        self.is_prepared = False               # nothing is left of what later steps would wait for
         self.end_reason: Told | None = None    # why it ended, for those inside: set before the vocabulary goes
         self._mailbox: Mailbox[Request] = Mailbox()
         self._outbox = Outbox(self._tell)
         self._bursts = Bursts()
         self._backend: Backend | None = None   # the loop calls its `interrupt`, and nothing else
-        self._may_prepare = True               # there may be more of what later steps would wait for
-        self._is_idle = False                  # nothing was asked for a moment: time for that
+        self._is_checked = False               # what is held was recounted since the last command
+        self._is_idle = False                  # nothing was asked for a moment: time for both
         self._in_hand = StepInHand()
         self._leaving: set[str] = set()        # whose aborts wait in the mailbox
         self._name = name
@@ -127,10 +128,9 @@ class EngineWorker:
                 if scheduler.has_work:
                     self._step(scheduler, backend)
                 elif self._is_idle:
-                    self._may_prepare = backend.prepare()
-                if not scheduler.has_work:
-                    scheduler.check_integrity()
-                    backend.check_integrity()
+                    self._use_the_time(scheduler, backend)
+            if not (scheduler.has_work or self._is_checked):
+                self._check(scheduler, backend)
         finally:
             self._outbox.send(0, everything=True)
             scheduler.counters.requests[FinishReason.ERROR] += scheduler.num_running + scheduler.num_waiting
@@ -139,17 +139,31 @@ class EngineWorker:
             )
         backend.execute(scheduler.drain())
 
+    def _use_the_time(self, scheduler: Scheduler, backend: Backend) -> None:
+        """Nothing is asked: neither must keep waiting who asks next."""
+        if not self._is_checked:
+            self._check(scheduler, backend)
+        else:
+            self.is_prepared = not backend.prepare()
+
+    def _check(self, scheduler: Scheduler, backend: Backend) -> None:
+        """Takes some 20 ms where tens of thousands of blocks are known."""
+        scheduler.check_integrity()
+        backend.check_integrity()
+        self._is_checked = True
+
     def _take_commands(self, scheduler: Scheduler, backend: Backend) -> bool:
         """Do what was asked since the last step; sleep if there is nothing else to do. False: it is time to end."""
         aborted: list[Progress] = []
         backend.resume()
         may_sleep = not scheduler.has_work
         due_s = scheduler.work_due_in_s
-        if self._may_prepare:
+        has_use_for_time = not (self._is_checked and self.is_prepared)
+        if has_use_for_time:
             due_s = IDLE_S if due_s is None else min(due_s, IDLE_S)
-        self._is_idle = may_sleep and self._may_prepare
+        self._is_idle = may_sleep and has_use_for_time
         while (command := self._mailbox.take(may_sleep=may_sleep, sleep_s=due_s)) is not None:
-            self._is_idle = False
+            self._is_idle = self._is_checked = False
             match command:
                 case Submit(request):
                     self._bursts.came(to_rest=not scheduler.has_work)

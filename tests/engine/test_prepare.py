@@ -1,9 +1,12 @@
-"""What later steps would wait for is prepared while nothing is asked, and only then."""
+"""While nothing is asked, and only then, what is held is recounted, and what later steps would wait for is prepared."""
 
 import asyncio
 
+import pytest
+
 from engine.backends.scripted import Gate, ScriptedBackend
 from engine.batch import Batch
+from engine.errors import EngineFailed
 from tests.engine.driving import request
 from tests.engine.test_core import started
 
@@ -24,6 +27,10 @@ class Preparing(ScriptedBackend):
         self._loop.call_soon_threadsafe(self.is_prepared.set)
         return False
 
+    def check_integrity(self) -> None:
+        self.done.append("check")
+        super().check_integrity()
+
     def _begin_step(self, batch: Batch) -> None:
         self.done.append("step")
         super()._begin_step(batch)
@@ -37,7 +44,7 @@ async def test_all_of_it_and_then_the_thread_sleeps() -> None:
         gate.open()
         inbox.submit(request("a", "a", max_tokens=2))
         await inbox.last("a")
-    assert backend.done == ["piece"] * 3 + ["step"] * 2
+    assert backend.done[:6] == ["check", *["piece"] * 3, *["step"] * 2]
 
 
 async def test_nothing_while_somebody_is_answered() -> None:
@@ -51,3 +58,26 @@ async def test_nothing_while_somebody_is_answered() -> None:
         await asyncio.wait_for(backend.is_prepared.wait(), 60)
     steps = [place for place, what in enumerate(backend.done) if what == "step"]
     assert steps == list(range(steps[0], steps[0] + 3))
+
+
+async def test_who_asks_when_another_has_just_been_answered_waits_for_neither(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.worker.IDLE_S", 600.0)
+    gate = Gate()
+    gate.open()
+    backend = Preparing(gate)
+    async with started(backend) as inbox:
+        for name in ("a", "b", "c"):
+            inbox.submit(request(name, name, max_tokens=2))
+            await inbox.last(name)
+    assert backend.done[:6] == ["step"] * 6
+
+
+class Losing(ScriptedBackend):
+    def check_integrity(self) -> None:
+        raise EngineFailed("Slot 3 is held though nothing runs.")
+
+
+async def test_what_was_lost_is_found_though_nobody_asks() -> None:
+    failed: asyncio.Future[EngineFailed] = asyncio.get_running_loop().create_future()
+    async with started(Losing("some text"), on_failed=failed.set_result):
+        assert "Slot 3 is held" in str(await asyncio.wait_for(failed, 60))
