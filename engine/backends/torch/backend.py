@@ -40,6 +40,7 @@ from engine.told import Told
 if TYPE_CHECKING:
     from engine.backends.torch.device_sampler import DeviceSampler
     from engine.backends.torch.graph_decoder import GraphDecoder
+    from engine.backends.torch.prompt_graphs import PromptGraphs
     from engine.backends.torch.transformers_model import PretrainedModel
 
 
@@ -115,7 +116,7 @@ class TorchBackend:
             )
             self._sampler = StepSampler(described.vocab_size)
             self._device_sampler = self._make_device_sampler(described)
-            self._graphs = self._make_graphs(self._decoder, self._kv)
+            self._graphs, self._prompt_graphs = self._make_graphs(self._decoder, self._kv)
             self._is_interrupted = threading.Event()
             self._lengths: dict[int, int] = {}          # tokens with KV, by running slot
             self._info = self._describe(described, model.weights.num_bytes, self._kv.num_bytes)
@@ -170,7 +171,7 @@ class TorchBackend:
         self._is_interrupted.clear()
 
     def prepare(self) -> bool:
-        return self._graphs is not None and self._graphs.prepare()
+        return any(graphs is not None and graphs.prepare() for graphs in (self._graphs, self._prompt_graphs))
 
     def check_integrity(self) -> None:
         if self._lengths:
@@ -179,7 +180,7 @@ class TorchBackend:
     def close(self) -> None:
         if self._graphs is not None:
             self._graphs.close()
-        self._decoder = self._kv = self._graphs = self._device_sampler = None
+        self._decoder = self._kv = self._graphs = self._prompt_graphs = self._device_sampler = None
         self._close_model()
         if self._device.type == "cuda":
             torch.cuda.empty_cache()
@@ -214,15 +215,21 @@ class TorchBackend:
 
         return DeviceSampler(most_rows(self._config.max_num_seqs), described.vocab_size, self._device)
 
-    def _make_graphs(self, decoder: AnyDecoder, kv: PagedKv) -> GraphDecoder | None:
+    def _make_graphs(self, decoder: AnyDecoder, kv: PagedKv) -> tuple[GraphDecoder | None, PromptGraphs | None]:
         if not self._has_kernels or self._device_sampler is None or not isinstance(decoder, Decoder):
-            return None
-        from engine.backends.torch.graph_decoder import GraphDecoder  # noqa: PLC0415 - as above
+            return None, None
+        from engine.backends.torch.graph_capture import GraphCapture  # noqa: PLC0415 - as above
+        from engine.backends.torch.graph_decoder import GraphDecoder  # noqa: PLC0415
+        from engine.backends.torch.prompt_graphs import PromptGraphs  # noqa: PLC0415
+        from engine.backends.torch.stream import current_stream  # noqa: PLC0415
 
-        return GraphDecoder(
-            decoder, kv, self._device_sampler, max_num_seqs=self._config.max_num_seqs,
-            max_model_len=self._config.max_model_len, speculates=self._config.speculate,
+        config, stream = self._config, current_stream()
+        capture = GraphCapture(stream)
+        graphs = GraphDecoder(
+            decoder, kv, self._device_sampler, stream, capture, max_num_seqs=config.max_num_seqs,
+            max_model_len=config.max_model_len, speculates=config.speculate,
         )
+        return graphs, PromptGraphs(decoder, kv, capture, max_num_batched_tokens=config.max_num_batched_tokens)
 
     def _choose(self, batch: Batch, decoder: AnyDecoder, kv: PagedKv) -> list[tuple[SampledToken, ...]]:
         """Where it can, the device chooses, and only ids come back."""
@@ -232,9 +239,10 @@ class TorchBackend:
             if tokens is not None:
                 return [as_far_as_right(row, each) for row, each in zip(rows, tokens, strict=True)]
             return self._chosen_from(self._graphs.forward(rows), rows)
-        return self._chosen_from(
-            decoder.forward(flatten(rows, self._device, for_kernels=self._has_kernels), kv, self._check), rows
-        )
+        logits = None if self._prompt_graphs is None else self._prompt_graphs.forward(rows)
+        if logits is None:
+            logits = decoder.forward(flatten(rows, self._device, for_kernels=self._has_kernels), kv, self._check)
+        return self._chosen_from(logits, rows)
 
     def _chosen_from(self, logits: torch.Tensor, rows: Sequence[BatchRow]) -> list[tuple[SampledToken, ...]]:
         """`logits` [sum of num_sampled_from, vocab]. Only those cross to the processor that must be looked at there."""

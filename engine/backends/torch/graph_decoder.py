@@ -16,6 +16,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from operator import attrgetter
 from typing import Final, NamedTuple
 
@@ -27,10 +28,11 @@ from torch import Tensor
 
 from engine.backends.torch.decoder import Decoder
 from engine.backends.torch.device_sampler import NUM_FACTS, UNCERTAIN, DeviceSampler, draws_of
+from engine.backends.torch.graph_capture import GraphCapture
 from engine.backends.torch.graph_layers import GraphLayers
 from engine.backends.torch.model_config import BLOCK_SIZE
 from engine.backends.torch.paged_kv import PagedKv
-from engine.backends.torch.stream import current_stream
+from engine.backends.torch.stream import Stream
 from engine.backends.torch.token_rows import TokenRows, are_next_tokens
 from engine.batch import BatchRow
 from engine.speculation import MAX_PROPOSED
@@ -112,15 +114,15 @@ class GraphDecoder:
     num_tokens_ahead: Final = MAX_LAUNCHED
 
     def __init__(
-        self, decoder: Decoder, kv: PagedKv, sampler: DeviceSampler, *, max_num_seqs: int, max_model_len: int,
-        speculates: bool = False,
+        self, decoder: Decoder, kv: PagedKv, sampler: DeviceSampler, stream: Stream, capture: GraphCapture, *,
+        max_num_seqs: int, max_model_len: int, speculates: bool = False,
     ) -> None:
         device = decoder.weights.embedding.device
         self._spare_block = kv.num_blocks - 1       # which no sequence gets
         self._max_num_seqs, self._max_rows = max_num_seqs, most_rows(max_num_seqs)
         self._width = -(-max_model_len // BLOCK_SIZE)
         slots = max_num_seqs + 1                    # the last for rows that fill up
-        self._stream = current_stream()
+        self._stream, self._captured = stream, capture
         self._tables_here = torch.full((slots, self._width), self._spare_block, dtype=torch.int32).pin_memory()
         self._tables = self._tables_here.to(device)
         self._num_known: dict[int, int] = {}        # blocks of each slot's table that are on the device
@@ -139,7 +141,6 @@ class GraphDecoder:
         self._sampler = sampler
         self._layers = GraphLayers(decoder, kv, self._tables, sampler, max_rows=self._max_rows)
         self._graphs: dict[_Kind, Callable[[], None]] = {}      # they launch it
-        self._pool = torch.cuda.graph_pool_handle()         # they never run at once, and may share what they work in
         self._to_prepare = self._kinds(speculates=speculates)
 
     def takes(self, rows: Sequence[BatchRow]) -> bool:
@@ -277,18 +278,11 @@ class GraphDecoder:
 
     def _capture(self, kind: _Kind) -> None:
         begun_s = time.monotonic()
-        with torch.inference_mode():
-            chosen = self._layers.chosen.clone()    # which the step may begin with, and the rehearsal writes over
-            stream = torch.cuda.Stream()
-            stream.wait_stream(torch.cuda.current_stream())
-            with torch.cuda.stream(stream):         # kernels are compiled and libraries warmed up outside of the graph
-                self._step(kind)
-            torch.cuda.current_stream().wait_stream(stream)
+        with torch.inference_mode():            # a step may begin with what was chosen, and trying it writes over that
+            chosen = self._layers.chosen.clone()
+            launch = self._captured(partial(self._step, kind))
             self._layers.chosen.copy_(chosen)
-            graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(graph, pool=self._pool):
-                self._step(kind)
-        self._graphs[kind] = self._stream.launcher(graph)
+        self._graphs[kind] = launch
         logger.debug("graph_captured", **kind._asdict(), seconds=round(time.monotonic() - begun_s, 3))
 
     def _step(self, kind: _Kind) -> None:

@@ -74,10 +74,11 @@ def _row(slot: int, tokens: list[int], position: int, end: int, blocks: list[int
     )
 
 
-def test_prompts_mixed_steps_and_graphs_say_what_plain_torch_says() -> None:
+@pytest.mark.parametrize("is_prepared", [False, True])
+def test_prompts_mixed_steps_and_graphs_say_what_plain_torch_says(is_prepared: bool) -> None:
     chance = torch.Generator().manual_seed(2)
     tokens = [torch.randint(0, 300, (600,), generator=chance).tolist() for _ in range(6)]
-    starts = (0, 20, 40, 60, 80, 96, 100)
+    starts = (0, 20, 40, 60, 80, 96, 100, 103, 104)
     tables = [list(range(first, end)) for first, end in pairwise(starts)]
     lengths = [1, 16, 40, 333, 500, 90]
     steps = [
@@ -91,8 +92,15 @@ def test_prompts_mixed_steps_and_graphs_say_what_plain_torch_says() -> None:
         *([_row(i, tokens[i], lengths[i] + more, lengths[i] + more + 1, tables[i]) for i in (0, 1, 2)]
           + [_row(i, tokens[i], lengths[i] + more - 2, lengths[i] + more - 1, tables[i]) for i in (3, 4)]
           for more in (2, 3)),
+        # single tokens between prompts, one of them all of a text's
+        [_row(6, tokens[3], 0, 70, tables[6]), _row(5, tokens[5], 90, 91, tables[5]),
+         _row(7, tokens[2], 0, 1, tables[7]), _row(3, tokens[3], 335, 337, tables[3])],
     ]
     fast, plain = _backend(kernels=True), _backend(kernels=False)
+    while is_prepared and fast.prepare():
+        pass
+    assert fast._prompt_graphs is not None
+    assert (fast._prompt_graphs.forward(steps[0]) is not None) is is_prepared
     for rows in steps:
         said, expected = fast.execute(Batch(rows=rows)), plain.execute(Batch(rows=rows))
         for one, other in zip(said.tokens, expected.tokens, strict=True):
@@ -155,6 +163,7 @@ def test_what_was_unloaded_gives_all_of_its_memory_back() -> None:
         backend = _backend(kernels=True)
         backend.execute(Batch(rows=[_row(0, [1, 2, 3, 4], 0, 3, [0])]))
         backend.execute(Batch(rows=[_row(0, [1, 2, 3, 4], 3, 4, [0])]))
+        assert backend._prompt_graphs is not None and backend._prompt_graphs.prepare()
         backend.close()
         del backend
         gc.collect()

@@ -16,6 +16,7 @@ from engine.backends.torch.config import Attention, DecoderConfig, Rope
 from engine.backends.torch.decoder import Decoder
 from engine.backends.torch.flat_step import flatten
 from engine.backends.torch.paged_kv import PagedKv
+from engine.backends.torch.stream import current_stream
 from engine.backends.torch.token_rows import TokenRows, as_far_as_right
 from engine.backends.torch.weights import LayerWeights, Weights
 from engine.batch import BatchRow, SamplingInput
@@ -28,6 +29,7 @@ if os.environ.get("TRITON_INTERPRET") != "1":
     pytest.skip("on CUDA, test_cuda.py has the graphs themselves", allow_module_level=True)
 
 from engine.backends.torch.device_sampler import UNCERTAIN, DeviceSampler
+from engine.backends.torch.graph_capture import GraphCapture
 from engine.backends.torch.graph_decoder import GraphDecoder, _Kind, _Launched, most_rows
 
 CPU = torch.device("cpu")
@@ -99,7 +101,11 @@ def _prompted(decoder: Decoder, *, quantises: bool) -> tuple[GraphDecoder, Paged
     for each in (kv, plain):
         decoder.forward(flatten(prompts, CPU, for_kernels=False), each)
     sampler = DeviceSampler(most_rows(3), CONFIG.vocab_size, CPU)
-    return GraphDecoder(decoder, kv, sampler, max_num_seqs=3, max_model_len=128, speculates=True), plain
+    stream = current_stream()
+    graphs = GraphDecoder(
+        decoder, kv, sampler, stream, GraphCapture(stream), max_num_seqs=3, max_model_len=128, speculates=True
+    )
+    return graphs, plain
 
 
 @pytest.mark.parametrize("quantises", [False, True])
