@@ -183,6 +183,7 @@ async def test_an_engine_that_is_open_asks_nobody_once_another_process_has_switc
     """The command line, say, while a server runs."""
     await allowed.connections.add(entered(upstream))
     await answer_to(allowed, user_id)
+    await until(lambda: not allowed.titles.is_at_work)
     engine = allowed.engines.loaded()["big"]
     other = Services.open(allowed.settings, shelf.load)
     await other.connections.set_allowed(False)
