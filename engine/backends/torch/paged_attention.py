@@ -20,7 +20,7 @@ from engine.backends.torch.kernels import Card, turned_heads
 from engine.backends.torch.launching import launch
 from engine.backends.torch.model_config import BLOCK_SIZE
 
-KEYS_AT_ONCE = 64           # tokens that a program reads in one go: four blocks
+KEYS_AT_ONCE = 64           # tokens that a program reads in one go: two blocks
 MAX_SPLITS = 16
 PROGRAMS_A_PROCESSOR = 4    # where there are fewer, one for a long text keeps the device waiting
 
